@@ -1,0 +1,1 @@
+"""Terms and entities, their matching, constraints and scoring."""

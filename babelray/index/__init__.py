@@ -1,0 +1,1 @@
+"""Generations: store, manifest, segments, vectors, word index and access scope."""

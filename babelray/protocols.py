@@ -1,0 +1,135 @@
+"""What the engine asks of models. The engine is handed objects that meet these; it never imports `models`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from babelray.keys import ModelKey, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Vectors of n texts in the order they were given.
+
+    Attributes:
+        vectors: float32 (n, dimension), unit length; the row of a refused text is zero.
+        tokens: int32 (n,), tokens the model read, special tokens and template included, after truncation.
+        truncated: bool (n,), whether tokens were cut off.
+        refused: position -> reason (`oom`, `non_finite`, `zero_vector`, ...), for texts that have no vector.
+        padded_tokens: tokens computed, padding included; `1 - tokens.sum() / padded_tokens` is the padding waste.
+    """
+
+    vectors: NDArray[np.float32]
+    tokens: NDArray[np.int32]
+    truncated: NDArray[np.bool_]
+    refused: Mapping[int, str] = field(default_factory=dict)
+    padded_tokens: int = 0
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors of the space that `key` names.
+
+    The work is split so that a job can tokenize the next unit in a thread while the device computes this one;
+    `encode` is the two in a row. The same texts in the same call give the same bytes.
+    """
+
+    @property
+    def key(self) -> ModelKey:
+        """The full model key of every vector this object returns."""
+        ...
+
+    def tokenize(self, texts: Sequence[str], role: Role) -> Any:
+        """CPU side: template and tokenize. The result is only for this object's `embed`."""
+        ...
+
+    def embed(self, tokenized: Any) -> Encoded:
+        """Device side: forward, pool and check what `tokenize` returned."""
+        ...
+
+    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+        """Embed n texts.
+
+        Raises:
+            UpstreamError: A remote embedder failed after its retries.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageCandidate:
+    """One entry of a language distribution: a BCP 47 tag and its probability in 0..1."""
+
+    language: str
+    probability: float
+
+
+@runtime_checkable
+class LanguageIdentifier(Protocol):
+    """Gives a distribution over languages by the text alone; policy (scripts, priors) lies in `babelray.text`."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the same text may get another distribution."""
+        ...
+
+    def identify(self, texts: Sequence[str], limit: int = 5) -> list[list[LanguageCandidate]]:
+        """For each text up to `limit` candidates, most probable first; an empty list where nothing can be said."""
+        ...
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Scores passages against one query with a model that reads both."""
+
+    @property
+    def version(self) -> str:
+        """Names weights and revision; part of cache keys and traces."""
+        ...
+
+    def supports(self, query_language: str, passage_language: str) -> bool:
+        """Whether the pair of BCP 47 languages is one the model was made for."""
+        ...
+
+    def score(self, query: str, passages: Sequence[str]) -> NDArray[np.float32]:
+        """float32 (n,), higher is better; comparable only within one call."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A machine translation and all that is needed to tell where it came from."""
+
+    text: str
+    source_language: str
+    target_language: str
+    translator: str
+    model: str
+    version: str
+    glossary_version: str | None = None
+    translation_id: str = ""
+
+
+@runtime_checkable
+class Translator(Protocol):
+    """Translates texts; protected spans travel as placeholders that the caller restores and verifies."""
+
+    @property
+    def version(self) -> str:
+        """Names engine, weights and revision; part of cache keys and traces."""
+        ...
+
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """The (source, target) language pairs it can translate."""
+        ...
+
+    def translate(self, texts: Sequence[str], source: str, target: str) -> list[Translation]:
+        """One translation a text, in order.
+
+        Raises:
+            UpstreamError: The engine failed after its retries.
+        """
+        ...

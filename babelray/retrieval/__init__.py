@@ -1,0 +1,1 @@
+"""From a query to cited passages under one access scope."""

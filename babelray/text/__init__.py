@@ -1,0 +1,1 @@
+"""Document to blocks, sentences and chunks; language, scripts, anchors and word analysis."""

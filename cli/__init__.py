@@ -1,0 +1,1 @@
+"""The `babelray` command. Nothing else imports it."""

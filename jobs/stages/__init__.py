@@ -1,0 +1,1 @@
+"""Thin Ray callables over the engine: one file a stage."""

@@ -1,0 +1,1 @@
+"""Machine-learning models and what stands for them: embedders, language identifier, bundled checkpoints."""
