@@ -36,9 +36,7 @@ class SourceSettings(_Group):
     exclude: tuple[str, ...] = ()
     tenant_id: str = "default"
     knowledge_base_id: str = "default"
-    acl_groups: tuple[str, ...] = Field(
-        default=("*",), description="* is everyone of the tenant; empty is nobody"
-    )
+    acl_groups: tuple[str, ...] = Field(default=("*",), description="* is everyone of the tenant; empty is nobody")
     status: str = "active"
     domain: str = ""
     declared_language: str | None = None
@@ -61,13 +59,9 @@ class SourceSettings(_Group):
 class TextSettings(_Group):
     """How documents are cut into chunks. Part of the policy digest: a change makes new prepared shards."""
 
-    max_tokens: int = Field(
-        default=256, ge=32, le=8192, description="cap of a chunk, by the model-free counter"
-    )
+    max_tokens: int = Field(default=256, ge=32, le=8192, description="cap of a chunk, by the model-free counter")
     overlap_sentences: int = Field(default=0, ge=0, le=8)
-    max_document_bytes: int = Field(
-        default=32 * 2**20, ge=1024, le=2**31, description="larger documents are rejected"
-    )
+    max_document_bytes: int = Field(default=32 * 2**20, ge=1024, le=2**31, description="larger documents are rejected")
     keep_code: bool = Field(default=True, description="index code blocks too")
 
 
@@ -114,18 +108,14 @@ class EndpointSettings(_Group):
     kind: Literal["endpoint"]
     url: str = Field(description="base URL; /embeddings is added", pattern=r"^https?://")
     model: str
-    revision: str = Field(
-        description="what the operator of the endpoint calls this version; part of the model key"
-    )
+    revision: str = Field(description="what the operator of the endpoint calls this version; part of the model key")
     dimension: int = Field(ge=1, le=65_536)
     max_tokens: int = Field(default=512, ge=8, le=131_072)
     query_template: str = "{text}"
     query_template_version: str = "1"
     passage_template: str = "{text}"
     passage_template_version: str = "1"
-    api_key_file: Path | None = Field(
-        default=None, description="file that holds the bearer token; never logged"
-    )
+    api_key_file: Path | None = Field(default=None, description="file that holds the bearer token; never logged")
     data_boundary: Literal["local", "external"] = Field(
         default="local",
         description="local: only loopback and private addresses may be called; external: texts may leave",
@@ -153,12 +143,8 @@ EmbedderSettings = Annotated[
 class VectorSettings(_Group):
     """The vector index of a generation."""
 
-    kind: Literal["auto", "flat", "ivf_sq8"] = Field(
-        default="auto", description="auto: flat while small, then ivf_sq8"
-    )
-    recall_target: float = Field(
-        default=0.97, ge=0.5, le=1.0, description="search parameters are tuned to reach it"
-    )
+    kind: Literal["auto", "flat", "ivf_sq8"] = Field(default="auto", description="auto: flat while small, then ivf_sq8")
+    recall_target: float = Field(default=0.97, ge=0.5, le=1.0, description="search parameters are tuned to reach it")
     recall_floor: float = Field(
         default=0.95, ge=0.0, le=1.0, description="below it, plain or filtered, publish is refused"
     )
@@ -171,9 +157,7 @@ class VectorSettings(_Group):
 class ResourceSettings(_Group):
     """What the job asks of Ray."""
 
-    embed_actors: int = Field(
-        default=1, ge=1, le=4096, description="pool size, full from the start; one a GPU"
-    )
+    embed_actors: int = Field(default=1, ge=1, le=4096, description="pool size, full from the start; one a GPU")
     gpus_per_actor: float = Field(default=0.0, ge=0.0, le=16.0)
     cpus_per_actor: float = Field(default=1.0, ge=0.1, le=256.0)
     torch_threads: int = Field(
@@ -196,18 +180,14 @@ class UnitSettings(_Group):
     error_budget: float = Field(
         default=0.05, ge=0.0, le=1.0, description="share of units that may fail before the job ends"
     )
-    reject_budget: float = Field(
-        default=0.2, ge=0.0, le=1.0, description="share of records that may be rejected"
-    )
+    reject_budget: float = Field(default=0.2, ge=0.0, le=1.0, description="share of records that may be rejected")
 
 
 class Settings(_Group):
     """All settings of a job or a command."""
 
     store: str = Field(default=".babelray/store", description="folder or s3:// prefix of the store")
-    cache: Path = Field(
-        default=Path("~/.cache/babelray"), description="converted models and downloaded segments"
-    )
+    cache: Path = Field(default=Path("~/.cache/babelray"), description="converted models and downloaded segments")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     index: str = Field(default="main", pattern=NAME_PATTERN)
     corpus: str = Field(default="main", pattern=NAME_PATTERN)

@@ -58,7 +58,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A span of the original that is not content (markup, comment, shortcode) and what stands for it, mostly nothing."""
+    """A span of the original that is not content (markup, comment, shortcode) and its stand-in, mostly nothing."""
 
     start: int
     end: int
@@ -72,7 +72,7 @@ class Block:
     Attributes:
         cuts: Sorted, disjoint, inside the block.
         section_path: Titles of the headings above, outermost first; for JSON the pointer's parts.
-        language: BCP 47 with script where it matters (zh-Hans, sr-Cyrl), `und` where nothing can be said, `zxx` for code.
+        language: BCP 47, with script where it matters (zh-Hans, sr-Cyrl); `und` if nothing can be said, `zxx` for code.
         scripts: ISO 15924 code -> share of the letters and digits, summing to 1.
     """
 
