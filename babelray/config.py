@@ -247,7 +247,12 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         node = values
         for group in groups:
             node = node.setdefault(group, {})
-        node[leaf] = yaml.safe_load(environ[name])
+            if not isinstance(node, dict):
+                raise ConfigError("the variable enters a group that another variable sets as a value", where=name)
+        try:
+            node[leaf] = yaml.safe_load(environ[name])
+        except yaml.YAMLError as error:
+            raise ConfigError("the variable's value is not YAML", where=name, got=str(error)) from error
     return values
 
 

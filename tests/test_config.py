@@ -1,0 +1,99 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from babelray.config import Settings, load_settings
+from babelray.errors import ConfigError
+
+CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "settings.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.name)
+def test_every_committed_config_loads(path: Path) -> None:
+    assert load_settings(path, environ={}).sources
+
+
+def test_there_are_configs_to_load() -> None:
+    assert len(CONFIGS) >= 3
+
+
+def test_the_environment_overrides_the_file_and_the_file_the_defaults(tmp_path: Path) -> None:
+    path = write(tmp_path, "index: news\nvectors: {kind: flat, seed: 4}\n")
+    settings = load_settings(
+        path, environ={"BABELRAY_VECTORS__KIND": "ivf_sq8", "BABELRAY_CORPUS": "press", "OTHER": "x"}
+    )
+    assert (settings.index, settings.corpus, settings.vectors.kind, settings.vectors.seed) == (
+        "news",
+        "press",
+        "ivf_sq8",
+        4,
+    )
+    assert settings.text.max_tokens == Settings().text.max_tokens
+
+
+def test_an_environment_variable_can_replace_a_list(tmp_path: Path) -> None:
+    environ = {"BABELRAY_SOURCES": "[{path: /docs, format: html, tenant_id: t}]"}
+    (source,) = load_settings(None, environ).sources
+    assert (source.path, source.format, source.tenant_id) == ("/docs", "html", "t")
+
+
+def test_changing_the_embedder_kind_by_environment_is_a_model_upgrade(tmp_path: Path) -> None:
+    path = write(tmp_path, "embedder: {kind: bundled-e5}\n")
+    assert load_settings(path, {"BABELRAY_EMBEDDER__KIND": "bundled-minilm"}).embedder.kind == "bundled-minilm"
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "fix"),
+    [
+        ("stoer: x", "unknown setting `stoer`", "did you mean `store`?"),
+        ("vectors: {recal_target: 0.9}", "unknown setting `vectors.recal_target`", "did you mean `recall_target`?"),
+        ("sources: [{path: a, tenant: t}]", "unknown setting `sources.0.tenant`", "did you mean `tenant_id`?"),
+        ("zzzzzz: 1", "unknown setting `zzzzzz`", "`babelray config show` prints all settings"),
+        ("text: {max_tokens: 1}", "setting `text.max_tokens`", None),
+        ("index: ../escape", "setting `index`", None),
+        ("embedder: {kind: gpt}", "setting `embedder`", None),
+        ("embedder: {kind: torch}", "setting `embedder.torch.model`", None),
+        ("sources: [{path: a, language_from_path: '(x)'}]", "setting `sources.0.language_from_path`", None),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_place(tmp_path: Path, text: str, where: str, fix: str | None) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path, environ={})
+    assert caught.value.what.startswith(where)
+    assert caught.value.where == str(path)
+    assert fix is None or caught.value.fix == fix
+
+
+@pytest.mark.parametrize(("text", "what"), [("a: [", "is not YAML"), ("- 1", "must hold a mapping")])
+def test_a_broken_file_is_a_config_error(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(ConfigError, match=what):
+        load_settings(write(tmp_path, text), environ={})
+
+
+def test_a_missing_file_is_a_config_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_settings(tmp_path / "none.yaml", environ={})
+
+
+def test_a_broken_environment_value_names_the_variable() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(None, {"BABELRAY_SOURCES": "[{path: "})
+    assert caught.value.where == "BABELRAY_SOURCES"
+
+
+def test_a_group_variable_and_a_value_variable_of_one_name_are_refused() -> None:
+    with pytest.raises(ConfigError):
+        load_settings(None, {"BABELRAY_TEXT": "3", "BABELRAY_TEXT__MAX_TOKENS": "64"})
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValidationError):
+        Settings().index = "other"  # type: ignore[misc]
