@@ -10,6 +10,8 @@ from collections import Counter
 
 import regex
 
+from babelray.text.tables import read_words
+
 COMMON = "Zyyy"
 HAN = "Hani"
 KANA = frozenset({"Hira", "Kana"})
@@ -17,25 +19,13 @@ KANA = frozenset({"Hira", "Kana"})
 # may begin or end right beside their letters.
 UNSPACED = frozenset({"Hani", "Hira", "Kana", "Bopo", "Hang", "Thai", "Laoo", "Khmr", "Mymr", "Yiii", "Tibt"})
 
-# Every script of Unicode that has letters, the frequent ones first since the alternation is tried in order.
-_CODES = (
-    "Latn Hani Hira Kana Hang Cyrl Arab Deva Grek Hebr Thai Beng Taml Telu Gujr Guru Knda Mlym Sinh Orya Geor Armn Ethi "
-    "Khmr Mymr Laoo Tibt Mong Bopo Thaa Syrc Nkoo Tfng Cher Adlm Aghb Ahom Armi Avst Bali Bamu Bass Batk Bhks Brah Brai "
-    "Bugi Buhd Cakm Cans Cari Cham Chrs Copt Cpmn Cprt Diak Dogr Dsrt Dupl Egyp Elba Elym Glag Gong Gonm Goth Gran Hano "
-    "Hatr Hluw Hmng Hmnp Hung Ital Java Kali Kawi Khar Khoj Kits Kthi Lana Lepc Limb Lina Linb Lisu Lyci Lydi Mahj Maka "
-    "Mand Mani Marc Medf Mend Merc Mero Modi Mroo Mtei Mult Nagm Nand Narb Nbat Newa Nshu Ogam Olck Orkh Orya Osge Osma "
-    "Ougr Palm Pauc Perm Phag Phli Phlp Phnx Plrd Prti Rjng Rohg Runr Samr Sarb Saur Sgnw Shaw Shrd Sidd Sind Sogd Sogo "
-    "Sora Soyo Sund Sylo Tagb Takr Tale Talu Tang Tavt Tglg Tirh Tnsa Toto Ugar Vaii Vith Wara Wcho Xpeo Xsux Yezi Yiii "
-    "Zanb"
-).split()
-
 
 class _ScriptTable(dict[str, str]):
     """Character -> script code, `Zyyy`, or the empty string for what is neither letter nor number; filled on demand."""
 
     def __init__(self) -> None:
         super().__init__()
-        codes = dict.fromkeys(_CODES)
+        codes = read_words("scripts.txt")
         self._pattern = regex.compile("|".join(rf"(?P<{code}>\p{{Script={code}}})" for code in codes))
         # The long-vowel marks are `Common` in Unicode because both kana use them; they are never anything else.
         self.update(dict.fromkeys("ーｰ", "Kana"))
