@@ -68,7 +68,7 @@ def main() -> None:
         babelray("search", query, "--config", CONFIG, "--tenant", tenant, "-k", "3")
 
     say(
-        "3. One filter guards every channel: the same question by another company, then without and with the on-call group"
+        "3. One filter guards every channel: the same question by another company, then without and with on-call rights"
     )
     question = "what to do when lanternd does not answer"
     babelray("search", question, "--config", CONFIG, "--tenant", "orchard", "-k", "2")
