@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from babelray.config import VectorSettings
 from babelray.errors import IntegrityError
-from babelray.index.vector_report import IndexKind
+from babelray.index.vector_report import IndexKind, SearchPlan
 
 # FAISS's own type stubs leave out what its Python layer adds: keyword parameters, fields of subclasses.
 faiss: Any = _faiss
@@ -199,6 +199,34 @@ class SegmentVectors:
     def vectors(self, rows: Rows) -> Floats:
         """float32 (n, d): the stored fp16 vectors of rows."""
         return self._halves[rows].astype(np.float32)
+
+    def similarities(self, queries: Floats) -> Floats:
+        """float32 (q, rows): inner products computed by numpy, block by block; the yardstick for every search.
+
+        Args:
+            queries: float32 (q, d).
+        """
+        blocks = [
+            queries @ self.vectors(np.arange(at, min(at + 8192, self.rows))).T for at in range(0, self.rows, 8192)
+        ]
+        return np.concatenate(blocks, axis=1) if blocks else np.zeros((len(queries), 0), dtype=np.float32)
+
+    def search(self, query: Floats, k: int, bits: Bits, allowed: int, plan: SearchPlan) -> Found:
+        """Search as the plan says for this share of allowed rows.
+
+        Args:
+            query: float32 (d,).
+            k: Results wanted; fewer come back only where fewer rows are allowed.
+            bits: Bitmap of the allowed rows.
+            allowed: How many they are.
+            plan: Tuned plan of the generation.
+        """
+        nprobe = plan.nprobe(self.rows, allowed) if self._approximate is not None else None
+        if nprobe is None:
+            return self.scan(query, k, bits)
+        found = self.probe(query, k, bits, min(nprobe, self.nlist), plan.refine)
+        # The probed lists may hold too few allowed rows when the filter and the query pull apart.
+        return found if len(found.rows) >= min(k, allowed) else self.scan(query, k, bits)
 
     def scan(self, query: Floats, k: int, bits: Bits) -> Found:
         """Exact search among the allowed rows.
