@@ -6,7 +6,7 @@ inner products computed by numpy over the stored fp16 vectors, so that FAISS and
 
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from babelray.config import VectorSettings
 from babelray.errors import InputError
 from babelray.index.vector_report import IndexKind, PlanStep, SearchPlan, VectorReport
-from babelray.index.vectors import Bits, Floats, SegmentVectors, pack_rows
+from babelray.index.vectors import Bits, Floats, Found, SegmentVectors, pack_rows
 
 PLAN_SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 REPORT_SHARES = (0.5, 0.1, 0.01, 0.001)
@@ -82,16 +82,35 @@ class _Bench:
         grouped = tuple(_nearest(one.present, one.vectors.similarities(centre)[0], share) for one in self.segments)
         return [_Filter(scattered), _Filter(grouped)]
 
-    def recall(self, plan: SearchPlan, one: _Filter) -> float:
-        """Mean share of the true best k that a search by the plan finds; 1 where nothing is allowed."""
-        floors, counts = self._truth(one)
+    def planned_recall(self, plan: SearchPlan, one: _Filter) -> float:
+        """Recall of the search as it is served: the plan's choice, and a scan where probing finds too few."""
+        return self._recall(one, lambda at, query: self._planned(at, query, plan, one))
+
+    def probed_recall(self, filters: list[_Filter], nprobe: int, refine: int) -> float:
+        """Worst recall over filters of probing alone: it only rises with nprobe, so that it can be searched."""
+
+        def recall(one: _Filter) -> float:
+            return self._recall(
+                one,
+                lambda at, query: self.segments[at].vectors.probe(query, self.k, one.bits[at], nprobe, refine),
+            )
+
+        return min(recall(one) for one in filters)
+
+    def _planned(self, at: int, query: Floats, plan: SearchPlan, one: _Filter) -> Found:
+        return self.segments[at].vectors.search(query, self.k, one.bits[at], one.allowed[at], plan)
+
+    def _recall(self, one: _Filter, search: Callable[[int, Floats], Found]) -> float:
+        """Mean share of the true best k that a search finds; 1 where nothing is allowed."""
+        floors, count = self._truth(one)
+        if count == 0:
+            return 1.0
         shares = []
-        for number, query in enumerate(self.queries):
-            if counts == 0:
-                continue
-            found = self._search(query, plan, one)
-            shares.append(float((found >= floors[number] - TIE).sum()) / counts)
-        return float(np.mean(shares)) if shares else 1.0
+        for query, floor in zip(self.queries, floors, strict=True):
+            found = np.concatenate([search(at, query).scores for at in range(len(self.segments))])
+            best = -np.sort(-found)[: self.k]
+            shares.append(float((best >= floor - TIE).sum()) / count)
+        return float(np.mean(shares))
 
     def _truth(self, one: _Filter) -> tuple[Floats, int]:
         """float32 (q,): score of the last row that belongs to the true best; and how many belong to it."""
@@ -103,13 +122,6 @@ class _Bench:
         merged = -np.sort(-np.concatenate(best, axis=1), axis=1)[:, : self.k]
         count = merged.shape[1]
         return (merged[:, -1] if count else np.zeros(len(self.queries), dtype=np.float32)), count
-
-    def _search(self, query: Floats, plan: SearchPlan, one: _Filter) -> Floats:
-        found = [
-            segment.vectors.search(query, self.k, bits, allowed, plan).scores
-            for segment, bits, allowed in zip(self.segments, one.bits, one.allowed, strict=True)
-        ]
-        return -np.sort(-np.concatenate(found))[: self.k]
 
 
 def sample_queries(sources: Sequence[NDArray[np.float16]], count: int, seed: int) -> Floats:
@@ -159,12 +171,12 @@ def tune(segments: Sequence[TuningSegment], queries: Floats, kind: IndexKind, se
     filtered = {}
     for number, share in enumerate(REPORT_SHARES):
         masks = bench.filters(share, settings.seed + 1000 + number)
-        filtered[share] = min(bench.recall(plan, one) for one in masks)
+        filtered[share] = min(bench.planned_recall(plan, one) for one in masks)
     return VectorReport(
         kind=kind,
         nlist=measured[0].vectors.nlist,
         plan=plan,
-        recall=bench.recall(plan, bench.filters(1.0, settings.seed)[0]),
+        recall=bench.planned_recall(plan, bench.filters(1.0, settings.seed)[0]),
         filtered_recall=filtered,
         recall_k=settings.recall_k,
         queries=len(bench.queries),
@@ -189,7 +201,7 @@ def _choose_plan(bench: _Bench, settings: VectorSettings) -> SearchPlan:
     refine = REFINES[-1]
     for candidate in REFINES:
         # With every list probed only quantization loses: half of what the target allows may go there.
-        ceiling = bench.recall(_forced(lists, candidate), everything)
+        ceiling = bench.probed_recall([everything], lists, candidate)
         if ceiling >= (1 + settings.recall_target) / 2:
             refine = candidate
             break
@@ -203,14 +215,15 @@ def _choose_plan(bench: _Bench, settings: VectorSettings) -> SearchPlan:
 def _measure_step(
     bench: _Bench, share: float, filters: list[_Filter], refine: int, lists: int, target: float
 ) -> PlanStep:
-    nprobe, recall = 1, 0.0
-    while nprobe <= lists:
-        plan = _forced(nprobe, refine)
-        recall = min(bench.recall(plan, one) for one in filters)
-        if recall >= target:
-            break
-        nprobe *= 2
-    reached = nprobe if recall >= target else None
+    nprobe, recall = 1, bench.probed_recall(filters, 1, refine)
+    while recall < target and nprobe < lists:
+        nprobe = min(2 * nprobe, lists)
+        recall = bench.probed_recall(filters, nprobe, refine)
+    reached = None
+    if recall >= target:
+        # The queries are a sample: twice the lists cost little and keep other queries above the target as well.
+        reached = min(2 * nprobe, lists)
+        recall = bench.probed_recall(filters, reached, refine)
     scan, probe = _costs(bench, filters, refine, reached)
     return PlanStep(
         share=share,
@@ -223,25 +236,17 @@ def _measure_step(
 
 def _costs(bench: _Bench, filters: list[_Filter], refine: int, nprobe: int | None) -> tuple[float, float | None]:
     """Median microseconds of a scan and of a probe in the first segment, taken in turns so that load hits both."""
-    vectors, scan, scans, probes = bench.segments[0].vectors, SearchPlan(), [], []
+    vectors, scans, probes = bench.segments[0].vectors, [], []
     for query in bench.queries[:TIMED_QUERIES]:
         for one in filters:
-            scans.append(_micros(vectors, query, bench.k, one, scan))
+            start = time.perf_counter()
+            vectors.scan(query, bench.k, one.bits[0])
+            between = time.perf_counter()
+            scans.append((between - start) * 1e6)
             if nprobe is not None:
-                probes.append(_micros(vectors, query, bench.k, one, _forced(nprobe, refine)))
+                vectors.probe(query, bench.k, one.bits[0], nprobe, refine)
+                probes.append((time.perf_counter() - between) * 1e6)
     return float(np.median(scans)), float(np.median(probes)) if probes else None
-
-
-def _micros(vectors: SegmentVectors, query: Floats, k: int, one: _Filter, plan: SearchPlan) -> float:
-    start = time.perf_counter()
-    vectors.search(query, k, one.bits[0], one.allowed[0], plan)
-    return (time.perf_counter() - start) * 1e6
-
-
-def _forced(nprobe: int, refine: int) -> SearchPlan:
-    """A plan that always probes, to measure what probing gives."""
-    step = PlanStep(share=1e-9, nprobe=nprobe, probe_micros=0.0, scan_micros=1.0)
-    return SearchPlan(refine=refine, steps=(step,))
 
 
 def _nearest(present: Mask, order_by: NDArray[np.floating], share: float) -> Mask:
