@@ -53,9 +53,6 @@ AWKWARD = st.text(alphabet=st.sampled_from("aB İßé\u0301ｶﾞ中𠮷 \n\t\\n
 
 
 @given(AWKWARD, st.sampled_from(["en", "tr", "ja", "de"]))
-    st.text(alphabet=st.sampled_from("aB İßé\u0301ｶﾞ中𠮷 \n\t\\n\"'{}&amp;<b>"), max_size=40),
-    st.sampled_from(["en", "tr", "ja", "de"]),
-)
 def test_property_spans_are_ordered_inside_and_idempotent(text, locale):
     view = projected(text, locale)
     assert len(view.text) == len(view.starts) == len(view.ends)
@@ -65,10 +62,7 @@ def test_property_spans_are_ordered_inside_and_idempotent(text, locale):
         assert view.starts[view.to_normalized(view.starts[i])] == view.starts[i]
 
 
-AWKWARD = st.text(alphabet=st.sampled_from("aB İßé\u0301ｶﾞ中𠮷 \n\t\\n\"'{}&amp;<b>"), max_size=40)
-
-
-@given(AWKWARD, st.sampled_from(["en", "tr", "ja", "de"]))st.text(alphabet=st.sampled_from("aB1-'\"\\n \t.~"), max_size=20))
+@given(st.text(alphabet=st.sampled_from("aB1-'\"\\n \t.~"), max_size=20))
 def test_property_the_short_way_for_ascii_agrees_with_the_long_one(text):
     # A character beyond ASCII at the end forces the long way and, set apart by a full stop, changes nothing before it.
     quick, slow = normalize(text + ".", "en"), normalize(text + ".é", "en")
@@ -116,5 +110,6 @@ def test_the_longest_term_sets_the_window():
 
 def test_sentences_of_a_string_in_its_own_offsets():
     text = "  First one at https://a.b/c.  Second <b>one</b>! "
-    assert [text[a:b] for a, b in string_sentences(text, "en", find_protected(text))] == ["First one at https://a.b/c.", "Second <b>one</b>!"]
+    spans = string_sentences(text, "en", find_protected(text))
+    assert [text[a:b] for a, b in spans] == ["First one at https://a.b/c.", "Second <b>one</b>!"]
     assert fold_text("A  B", "en") == "a b"
