@@ -1,0 +1,256 @@
+"""Turns text into the terms of the word index; the same function when an index is built and when it is asked.
+
+Words come from ICU's word breaks. Beside each identifier or path stand its parts, so that `max_retries` is found whole
+and by `retries`; the whole shares the position of its first part and the next word follows the last, so a phrase of
+parts matches as well as a phrase of wholes. Chinese, Japanese and Korean runs give ICU's dictionary words and
+overlapping character pairs, one position a character. Han characters are simplified in every language, since the
+language of a short Han query is a guess and both sides must meet.
+
+German compounds stay whole: neither ICU nor Snowball splits them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import regex
+from icu4py.breakers import WordBreaker
+
+from babelray.text.anchors import Anchor
+from babelray.text.folding import Field, fold, language_of, stem, stem_algorithm
+from babelray.text.han import simplify
+from babelray.text.scripts import UNSPACED, script_of
+
+# A longer word is data (base64, minified code): nobody types it, and each would be a term of its own.
+MAX_TERM = 255
+_CACHE_WORDS = 1 << 17
+_CACHE_LENGTH = 64
+# ICU's rules differ by locale in a few signs only (the Swedish colon); one locale keeps index and query alike.
+_LOCALE = "en"
+_PAIRED = frozenset({"Hani", "Hira", "Kana", "Hang", "Bopo"})
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
+# Names that ICU would cut: kebab, paths, c++, C#, .NET. A name starts where no Latin letter precedes.
+_COMPOUND = re.compile(
+    r"(?<![A-Za-z0-9_])(?:[A-Za-z]++(?:\+\+\d*+|#)|\.?[A-Za-z0-9_]++(?:(?:::|->|[./\\:@-])[A-Za-z0-9_]++)++|\.[A-Za-z]\w++)",
+    re.ASCII,
+)
+_PART = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_VERSION = re.compile(r"[vV]\d+(?:[.-]\w+)+", re.ASCII)
+_POSSESSIVE = re.compile(r"['’][sS]\Z")
+_ELISION = re.compile(
+    r"(?:[ldjmtsnc]|qu|lorsqu|puisqu|jusqu|dell|all|nell|sull|dall|un|quest|quell)['’](?=\w{2})", re.I
+)
+_ELIDING = frozenset({"fr", "it", "ca", "oc"})
+
+
+class Token(NamedTuple):
+    """A term with its place.
+
+    Attributes:
+        text: Folded (and stemmed) form, never empty, at most 255 characters.
+        start, end: Code point span in the analyzed text.
+        position: For phrases; grows by one a word, a part or a CJK character.
+    """
+
+    text: str
+    start: int
+    end: int
+    position: int
+
+
+# Terms of one word: (term, start in the word, end in the word, position in the word), and the positions it takes.
+_Analyzed = tuple[tuple[tuple[str, int, int, int], ...], int]
+
+
+def analyze(text: str, language: str, field: Field) -> list[Token]:
+    """Terms of a text in order of position.
+
+    Args:
+        text: Any string; lone surrogates are read as unknown characters.
+        language: BCP 47 tag of the block or query; `und` where unknown.
+        field: `stemmed` for the field that is analyzed by language, `general` for the one that is the same for all.
+
+    Returns:
+        Tokens sorted by position, then by start, longest first.
+    """
+    readable = text if text.isascii() else simplify(_SURROGATE.sub("\ufffd", text))
+    cache = _word_cache(language, field)
+    tokens: list[Token] = []
+    run: list[tuple[int, int]] = []
+    position = 0
+    for start, end, paired in _words(readable):
+        if run and (not paired or run[-1][1] != start):
+            position = _add_run(readable, run, position, tokens)
+            run = []
+        if paired:
+            run.append((start, end))
+            continue
+        word = readable[start:end]
+        analyzed = cache.get(word)
+        if analyzed is None:
+            analyzed = _analyze_word(word, language, field)
+            if len(word) <= _CACHE_LENGTH:
+                if len(cache) >= _CACHE_WORDS:
+                    cache.clear()
+                cache[word] = analyzed
+        for term, first, last, offset in analyzed[0]:
+            tokens.append(Token(term, start + first, start + last, position + offset))
+        position += analyzed[1]
+    if run:
+        _add_run(readable, run, position, tokens)
+    return tokens
+
+
+def exact_terms(anchors: Iterable[Anchor]) -> tuple[str, ...]:
+    """Terms of the exact field for anchors: each as written and in its normalized small-letter form, each once.
+
+    A query that has the case right meets two terms, one in another case still meets the folded one.
+    """
+    terms: dict[str, None] = {}
+    for anchor in anchors:
+        terms[anchor.value] = None
+        terms[anchor.normalized.casefold()] = None
+    return tuple(terms)
+
+
+@lru_cache(maxsize=512)
+def _word_cache(language: str, field: Field) -> dict[str, _Analyzed]:
+    """The memory of one language and field; words repeat so much that it carries most of the speed."""
+    return {}
+
+
+def _words(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Spans of words and names in order, with whether they are of the scripts that are cut into character pairs."""
+    nothing = (len(text), len(text))
+    compounds = _compounds(text)
+    name_start, name_end = next(compounds, nothing)
+    done = 0
+    for start, end in _segments(text):
+        if start < done:
+            continue
+        while name_start < start:
+            name_start, name_end = next(compounds, nothing)
+        char = text[start]
+        if name_start == start and name_end > end:
+            done = name_end
+            yield start, name_end, False
+        elif char >= "\u1100" and script_of(char) in _PAIRED:
+            yield start, end, True
+        elif _starts_word(char):
+            yield start, end, False
+
+
+def _starts_word(char: str) -> bool:
+    return char.isalnum() or char == "_" or (char >= "\x80" and char.isidentifier())
+
+
+def _segments(text: str) -> Iterator[tuple[int, int]]:
+    """ICU word segments in code points; ICU itself counts UTF-16 units."""
+    segments: Iterator[tuple[int, int]] = WordBreaker(text, _LOCALE).segments()
+    if not _BEYOND_BMP.search(text):
+        yield from segments
+        return
+    # UTF-16 offset of the end of each character beyond the basic plane: one unit more than code points each.
+    ends = [match.end() + number for number, match in enumerate(_BEYOND_BMP.finditer(text), start=1)]
+    passed = 0
+    for start, end in segments:
+        first = start - passed
+        while passed < len(ends) and ends[passed] <= end:
+            passed += 1
+        yield first, end - passed
+
+
+def _compounds(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of names that hold separators and are not part of a word with letters outside ASCII."""
+    for match in _COMPOUND.finditer(text):
+        if not _glued(text, match.start() - 1) and not _glued(text, match.end()):
+            yield match.span()
+
+
+def _glued(text: str, position: int) -> bool:
+    if not 0 <= position < len(text) or text[position] < "\x80":
+        return False
+    return text[position].isalnum() and script_of(text[position]) not in UNSPACED
+
+
+def _analyze_word(word: str, language: str, field: Field) -> _Analyzed:
+    parts = list(_parts(word))
+    if not parts:
+        return (), 1
+    whole = fold(word, language, field).strip("_")
+    if len(parts) == 1 and parts[0] == (0, len(word)):
+        term = _term(word, language, field)
+        return (((term, 0, len(word), 0),) if 0 < len(term) <= MAX_TERM else ()), 1
+    terms: list[tuple[str, int, int, int]] = []
+    if 0 < len(whole) <= MAX_TERM:
+        terms.append((whole, 0, len(word), 0))
+    if _VERSION.fullmatch(word):
+        return (*terms, (whole[1:], 1, len(word), 0)), 1
+    if all(word[start:end].isdecimal() for start, end in parts):
+        return tuple(terms), 1
+    for number, (start, end) in enumerate(parts):
+        term = _term(word[start:end], language, field)
+        if 0 < len(term) <= MAX_TERM and (number or term != whole):
+            terms.append((term, start, end, number))
+    return tuple(terms), len(parts)
+
+
+def _parts(word: str) -> Iterator[tuple[int, int]]:
+    """Spans of the parts of a name: at separators and at humps (`maxRetries`, `HTTPServer`)."""
+    for match in _PART.finditer(word):
+        start, part = match.start(), match.group()
+        if part.isascii() and not part.islower():
+            for hump in _HUMP.finditer(part):
+                yield start, match.start() + hump.start()
+                start = match.start() + hump.start()
+        yield start, match.end()
+
+
+def _term(word: str, language: str, field: Field) -> str:
+    if "'" in word or "’" in word:
+        word = _POSSESSIVE.sub("", word)
+        if field == "general" or language_of(language) in _ELIDING:
+            word = _ELISION.sub("", word)
+    folded = fold(word, language, field)
+    if field == "general":
+        return folded
+    return stem(folded, stem_algorithm(language, latin=folded.isascii()))
+
+
+def _add_run(text: str, run: list[tuple[int, int]], position: int, tokens: list[Token]) -> int:
+    """Add the words and character pairs of one CJK run; returns the position after it."""
+    begin, stop = run[0][0], run[-1][1]
+    folded = text[begin:stop]
+    if not unicodedata.is_normalized("NFKC", folded):
+        # Half-width kana and its like change length, so they are folded piece by piece.
+        return _add_wide_run(text, run, position, tokens)
+    shift = position - begin
+    words = {start: end for start, end in run if end - start != 2 and end - start <= MAX_TERM}
+    last = stop - 1
+    for start in range(begin, stop):
+        if start in words:
+            end = words[start]
+            tokens.append(Token(text[start:end], start, end, start + shift))
+        if start < last:
+            tokens.append(Token(text[start : start + 2], start, start + 2, start + shift))
+    return stop + shift
+
+
+def _add_wide_run(text: str, run: list[tuple[int, int]], position: int, tokens: list[Token]) -> int:
+    """The same for a run with compatibility forms: the pairs are those of the folded characters of each word."""
+    for start, end in run:
+        word = unicodedata.normalize("NFKC", text[start:end])
+        if len(word) > MAX_TERM:
+            position += len(word)
+            continue
+        if len(word) != 2:
+            tokens.append(Token(word, start, end, position))
+        for offset in range(len(word) - 1):
+            tokens.append(Token(word[offset : offset + 2], start, end, position + offset))
+        position += len(word)
+    return position
