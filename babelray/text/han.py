@@ -33,20 +33,15 @@ def simplify(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HanUse:
-    """Numbers of Han characters that only one writing uses.
+    """Numbers of Han characters that a writing does not use.
 
     Attributes:
         total: All Han characters looked at.
-        simplified: In GB 2312 and neither in Big5 nor JIS X 0208, or in GB 2312 and JIS but not Big5 (shared reforms).
-        traditional: In Big5 and not in GB 2312.
-        japanese: In JIS X 0208 only.
-        not_simplified, not_traditional, not_japanese: Outside the set of that writing.
+        not_simplified, not_traditional, not_japanese: How many of them are outside the set of that writing; those in
+            none of the three sets are left out.
     """
 
     total: int
-    simplified: int
-    traditional: int
-    japanese: int
     not_simplified: int
     not_traditional: int
     not_japanese: int
@@ -62,8 +57,13 @@ def _encodable(char: str, charset: str) -> bool:
 
 @lru_cache(maxsize=32768)
 def _membership(char: str) -> tuple[bool, bool, bool]:
-    """Whether a character is in the simplified, the traditional and the Japanese set."""
-    return _encodable(char, "gb2312"), _encodable(char, "big5hkscs"), _encodable(char, "shift_jis")
+    """Whether a character is in the simplified, the traditional and the Japanese set.
+
+    Hong Kong's supplement also lists many simplified forms; of those only what GB 2312 lacks counts as traditional.
+    """
+    simplified = _encodable(char, "gb2312")
+    traditional = _encodable(char, "big5") or (not simplified and _encodable(char, "big5hkscs"))
+    return simplified, traditional, _encodable(char, "shift_jis")
 
 
 def han_use(text: str) -> HanUse:
@@ -72,9 +72,6 @@ def han_use(text: str) -> HanUse:
     known = [member for member in members if any(member)]
     return HanUse(
         total=len(members),
-        simplified=sum(cn and not tw for cn, tw, _ in known),
-        traditional=sum(tw and not cn for cn, tw, _ in known),
-        japanese=sum(jp and not cn and not tw for cn, tw, jp in known),
         not_simplified=sum(not cn for cn, _, _ in known),
         not_traditional=sum(not tw for _, tw, _ in known),
         not_japanese=sum(not jp for _, _, jp in known),

@@ -32,11 +32,13 @@ UNDETERMINED = "und"
 NO_LANGUAGE = "zxx"
 
 _HAN_GROUP = frozenset({"Hani", "Hira", "Kana", "Bopo"})
-_HAN_TAGS = ("zh-Hans", "zh-Hant", "ja")
+_HAN_BACKGROUND = {"zh-Hans": 0.55, "zh-Hant": 0.2, "ja": 0.25}
 # One Han character is about a word's half, a Latin letter a fifth: shares are compared in this weight.
 _LETTER_WEIGHT = {"Hani": 2.5, "Hira": 1.5, "Kana": 1.5, "Hang": 2.0}
 # Latin words without any small word, inside a text of another script, are names: they count little for its language.
+# And however many they are, they never outweigh the words around them (`CapacityとAllocatable` is Japanese).
 _NAMES_WEIGHT = 0.3
+_NAMES_LIMIT = 0.45
 _PROSE_LETTERS = 40
 # trust = letters / (letters + half): 0.3 for three letters, 0.8 for thirty. Han says more per character.
 _HALF_TRUST = 8.0
@@ -44,6 +46,11 @@ _FLOOR = 1e-4
 _CANDIDATES_ASKED = 12
 _CANDIDATES_KEPT = 5
 _CONFIDENT = 0.8
+# A prior may decide between readings that the text leaves open; when it overrules evidence this strong (log odds), the
+# verdict stands as a guess.
+_OVERRULED = 1.5
+# How much of a part's weight does not depend on the document: a long English quotation stays English.
+_FREE_WEIGHT = 0.25
 _MIN_LETTERS = 4
 _SWITCHED_SHARE = 0.1
 # Parts of a document's prior. English is likely in a page of any language (untranslated headings), nothing else is.
@@ -53,6 +60,19 @@ _LONG_BLOCK = 60
 _MAX_READ = 4000
 
 Distribution = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Opinion:
+    """The languages of one part of a text.
+
+    Attributes:
+        posterior: Distribution over tags.
+        overruled: The prior decided against strong evidence.
+    """
+
+    posterior: Distribution
+    overruled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +103,7 @@ class _Part:
         script: `Hani` stands for Han and kana together.
         weight: Letters in the unit of `_LETTER_WEIGHT`.
         mixed: Whether the text has words in other scripts too.
+        technical: Whether the text has no words but those of identifiers.
     """
 
     text: str
@@ -90,6 +111,7 @@ class _Part:
     letters: int
     weight: float
     mixed: bool
+    technical: bool
 
 
 class LanguagePolicy:
@@ -122,15 +144,15 @@ class LanguagePolicy:
         parts = {index: _divide(texts[index], counts[index]) for index in prose}
         raw = self._identify(parts)
         stated = _declared_prior(declared)
-        first = {index: _posteriors(parts[index], raw[index], stated) for index in prose}
+        first = {index: _opinions(parts[index], raw[index], stated) for index in prose}
         prior = _document_prior(stated, parts, first)
         verdicts = []
         for index in range(len(texts)):
             if index not in parts:
                 verdicts.append(_code_verdict(counts[index]))
                 continue
-            posteriors = _posteriors(parts[index], raw[index], prior)
-            verdicts.append(_verdict(parts[index], posteriors, counts[index]))
+            opinions = _opinions(parts[index], raw[index], prior)
+            verdicts.append(_verdict(parts[index], opinions, counts[index], prior))
         return verdicts
 
     def judge_query(self, text: str) -> LanguageVerdict:
@@ -172,18 +194,18 @@ def _declared_prior(declared: str | None) -> Distribution:
 
 
 def _document_prior(
-    stated: Distribution, parts: Mapping[int, list[_Part]], first: Mapping[int, list[Distribution]]
+    stated: Distribution, parts: Mapping[int, list[_Part]], first: Mapping[int, list[_Opinion]]
 ) -> Distribution:
     """The declared prior and the languages of the document's long blocks, each by its letters."""
     own: Distribution = {}
     letters = 0.0
     for index, items in parts.items():
-        for part, posterior in zip(items, first[index], strict=True):
+        for part, opinion in zip(items, first[index], strict=True):
             if part.weight < _LONG_BLOCK:
                 continue
             weight = min(part.weight, _OWN_FULL)
             letters += weight
-            for tag, probability in posterior.items():
+            for tag, probability in opinion.posterior.items():
                 own[tag] = own.get(tag, 0.0) + weight * probability
     prior = dict(stated)
     if letters:
@@ -206,7 +228,8 @@ def _divide(text: str, scripts: Mapping[str, int]) -> list[_Part]:
         return []
     natural = evidence.natural_text(text[:_MAX_READ])
     counts = count_scripts(natural)
-    if not any(script != COMMON for script in counts):
+    technical = not any(script != COMMON for script in counts)
+    if technical:
         natural, counts = text[:_MAX_READ], count_scripts(text[:_MAX_READ])
     groups: dict[str, tuple[int, float]] = {}
     for script, number in counts.items():
@@ -220,7 +243,7 @@ def _divide(text: str, scripts: Mapping[str, int]) -> list[_Part]:
         groups["Hang"] = groups["Hang"][0] + letters, groups["Hang"][1] + weight
     mixed = len(groups) > 1
     parts = [
-        _Part(_outside(script).sub(" ", natural) if mixed else natural, script, letters, weight, mixed)
+        _Part(_outside(script).sub(" ", natural) if mixed else natural, script, letters, weight, mixed, technical)
         for script, (letters, weight) in groups.items()
     ]
     return sorted(parts, key=lambda part: (-part.weight, part.script))
@@ -230,51 +253,54 @@ def _for_identifier(part: _Part) -> str:
     return evidence.without_acronyms(part.text) if part.script == "Latn" else part.text
 
 
-def _posteriors(
+def _opinions(
     parts: Sequence[_Part], raw: Sequence[Sequence[LanguageCandidate]], prior: Distribution
-) -> list[Distribution]:
-    return [_posterior(part, candidates, prior) for part, candidates in zip(parts, raw, strict=True)]
+) -> list[_Opinion]:
+    return [_opinion(part, candidates, prior) for part, candidates in zip(parts, raw, strict=True)]
 
 
-def _posterior(part: _Part, candidates: Sequence[LanguageCandidate], prior: Distribution) -> Distribution:
+def _opinion(part: _Part, candidates: Sequence[LanguageCandidate], prior: Distribution) -> _Opinion:
     """Distribution over the languages of one part."""
     if part.script == "Hani":
-        return _han_posterior(part, candidates, prior)
+        return _han_opinion(part, candidates, prior)
     if _is_names(part):
-        return {"en": 1.0}
+        return _Opinion({"en": 1.0})
     likelihood = _spread(candidates, part.script)
     background = _background(part.script)
     tags = {tag for tag in {*likelihood, *prior, *background} if _writes(tag, part.script)}
     if not tags:
-        return {UNDETERMINED: 1.0}
+        return _Opinion({UNDETERMINED: 1.0})
     if len(tags) == 1:
-        return dict.fromkeys(tags, 1.0)
+        return _Opinion(dict.fromkeys(tags, 1.0))
     words = evidence.words_of(part.text)
     letters = frozenset("".join(words)) - frozenset("abcdefghijklmnopqrstuvwxyz")
     by_letter = evidence.letter_evidence(letters, tags)
     by_word = evidence.word_evidence(evidence.known_words(words), tags)
     trust = part.letters / (part.letters + _HALF_TRUST)
     total = sum(background.values())
-    scores = {}
-    for tag in tags:
-        mass = background.get(tag, 0.0) / total + prior.get(tag, 0.0)
-        identified = trust * math.log(max(likelihood.get(tag, 0.0), _FLOOR))
-        scores[tag] = math.log(max(mass, _FLOOR)) + identified + by_letter[tag] + by_word[tag]
-    return _normalized(scores)
+    priors = {tag: background.get(tag, 0.0) / total + prior.get(tag, 0.0) for tag in tags}
+    text_says = {
+        tag: trust * math.log(max(likelihood.get(tag, 0.0), _FLOOR)) + by_letter[tag] + by_word[tag] for tag in tags
+    }
+    return _weigh(priors, text_says)
 
 
-def _han_posterior(part: _Part, candidates: Sequence[LanguageCandidate], prior: Distribution) -> Distribution:
+def _weigh(priors: Distribution, text_says: Mapping[str, float]) -> _Opinion:
+    """Join prior mass and the text's log-likelihood."""
+    scores = {tag: math.log(max(priors[tag], _FLOOR)) + says for tag, says in text_says.items()}
+    best = max(scores, key=lambda tag: (scores[tag], tag))
+    return _Opinion(_normalized(scores), overruled=max(text_says.values()) - text_says[best] > _OVERRULED)
+
+
+def _han_opinion(part: _Part, candidates: Sequence[LanguageCandidate], prior: Distribution) -> _Opinion:
     raw = {candidate.language: candidate.probability for candidate in candidates}
     chinese = raw.get("zh", 0.0) + raw.get("yue", 0.0) + raw.get("wuu", 0.0)
     likelihood = {"zh-Hans": chinese, "zh-Hant": chinese, "ja": raw.get("ja", 0.0)}
     trust = part.weight / (part.weight + 4 * _HALF_TRUST)
-    background = {"zh-Hans": 0.55, "zh-Hant": 0.2, "ja": 0.25}
     by_character = evidence.han_evidence(part.text)
-    scores = {}
-    for tag in _HAN_TAGS:
-        mass = background[tag] + prior.get(tag, 0.0)
-        scores[tag] = math.log(mass) + trust * math.log(max(likelihood[tag], _FLOOR)) + by_character[tag]
-    return _normalized(scores)
+    priors = {tag: weight + prior.get(tag, 0.0) for tag, weight in _HAN_BACKGROUND.items()}
+    text_says = {tag: trust * math.log(max(likelihood[tag], _FLOOR)) + by_character[tag] for tag in priors}
+    return _weigh(priors, text_says)
 
 
 def _is_names(part: _Part) -> bool:
@@ -320,19 +346,20 @@ def _tag(language: str, script: str) -> str:
     return f"sr-{script}" if language == "sr" else language
 
 
-def _verdict(parts: Sequence[_Part], posteriors: Sequence[Distribution], scripts: Mapping[str, int]) -> LanguageVerdict:
+def _verdict(
+    parts: Sequence[_Part], opinions: Sequence[_Opinion], scripts: Mapping[str, int], prior: Distribution
+) -> LanguageVerdict:
     shares = _shares(scripts)
     if not parts:
         return LanguageVerdict(UNDETERMINED, (), shares, low_confidence=True, code_switching=False)
-    weights = [part.weight * (_NAMES_WEIGHT if _is_names(part) else 1.0) for part in parts]
-    total = sum(weights)
     mixture: Distribution = {}
     sure: dict[str, float] = {}
-    for part, weight, posterior in zip(parts, weights, posteriors, strict=True):
-        for language, probability in posterior.items():
+    for part, opinion, weight in zip(parts, opinions, _part_weights(parts, opinions, prior), strict=True):
+        relied_on = not opinion.overruled and _enough(part, alone=not prior)
+        for language, probability in opinion.posterior.items():
             tag = _tag(language, part.script)
-            mixture[tag] = mixture.get(tag, 0.0) + probability * weight / total
-            sure[tag] = max(sure.get(tag, 0.0), probability if _enough(part) else 0.0)
+            mixture[tag] = mixture.get(tag, 0.0) + probability * weight
+            sure[tag] = max(sure.get(tag, 0.0), probability if relied_on else 0.0)
     ranked = sorted(((round(p, 4), tag) for tag, p in mixture.items()), key=lambda item: (-item[0], item[1]))
     language = ranked[0][1]
     candidates = tuple(LanguageCandidate(tag, p) for p, tag in ranked[:_CANDIDATES_KEPT] if p >= 0.01)
@@ -342,9 +369,34 @@ def _verdict(parts: Sequence[_Part], posteriors: Sequence[Distribution], scripts
     return LanguageVerdict(language, candidates, shares, low_confidence=unsure, code_switching=switched)
 
 
-def _enough(part: _Part) -> bool:
-    """Whether a part is long enough to be sure of at all; a script of one language needs no length."""
-    return part.weight >= _MIN_LETTERS or len(_background(part.script)) == 1
+def _part_weights(parts: Sequence[_Part], opinions: Sequence[_Opinion], prior: Distribution) -> list[float]:
+    """Share of each part in the verdict, summing to 1: by letters, by the document's languages, names held down."""
+    known = sum(prior.values())
+    weights = []
+    for part, opinion in zip(parts, opinions, strict=True):
+        expected = sum(prior.get(tag, 0.0) for tag in opinion.posterior) / known if known else 1.0
+        weights.append(part.weight * (_FREE_WEIGHT + expected))
+    names = [_is_names(part) for part in parts]
+    words = sum(weight for weight, is_name in zip(weights, names, strict=True) if not is_name)
+    if words:
+        limit = words * _NAMES_LIMIT / (1 - _NAMES_LIMIT)
+        weights = [
+            min(weight * _NAMES_WEIGHT, limit) if name else weight for weight, name in zip(weights, names, strict=True)
+        ]
+    total = sum(weights)
+    return [weight / total for weight in weights]
+
+
+def _enough(part: _Part, *, alone: bool) -> bool:
+    """Whether a part is long enough to be sure of at all; a script of one language needs no length.
+
+    A single word without a letter beyond a-z may be of several languages: alone, with no document around it, it is not.
+    """
+    if len(_background(part.script)) == 1:
+        return True
+    if part.technical or part.weight < _MIN_LETTERS:
+        return False
+    return not (alone and part.script == "Latn" and part.text.isascii() and len(part.text.split()) < 2)
 
 
 def _code_verdict(scripts: Mapping[str, int]) -> LanguageVerdict:
