@@ -1,0 +1,170 @@
+"""One segment of a generation, opened for reading: its tables, its indexes, and the search in them under a scope."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from babelray.errors import IntegrityError
+from babelray.index.access import AccessValues, CompiledScope
+from babelray.index.layout import SegmentLayout
+from babelray.index.lexical import LexicalPart, SegmentLexical
+from babelray.index.row_access import ROWS_SCHEMA, RowAccess
+from babelray.index.segment_schema import CHUNKS_SCHEMA, DOCUMENTS_SCHEMA, SENTENCES_SCHEMA
+from babelray.index.vector_report import SearchPlan
+from babelray.index.vectors import Floats, Found, SegmentVectors
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRecord:
+    """A chunk with what a result needs to show of it and its document.
+
+    Attributes:
+        quote: `text[start:end]` of the original.
+        content: The projection that models and word indexes read.
+    """
+
+    chunk_id: str
+    doc_id: str
+    source_uri: str
+    source_revision: str
+    title: str
+    section_path: tuple[str, ...]
+    start: int
+    end: int
+    quote: str
+    content: str
+    languages: tuple[str, ...]
+    tenant_id: str
+    knowledge_base_id: str
+    updated_at: datetime | None
+
+
+class OpenSegment:
+    """The opened files of one segment.
+
+    Args:
+        name: Its name in the manifest.
+        folder: Local folder with its files, already verified.
+        files: Relative paths of its files.
+        dimension: Of the generation's vectors.
+        threads: OpenMP threads of one vector search.
+
+    Raises:
+        IntegrityError: The files do not fit together.
+    """
+
+    def __init__(self, name: str, folder: Path, files: Sequence[str], dimension: int, threads: int = 1) -> None:
+        layout = SegmentLayout(".")
+        self.name = name
+        self.documents = _table(folder / layout.documents, DOCUMENTS_SCHEMA)
+        self.chunks = _table(folder / layout.chunks, CHUNKS_SCHEMA)
+        self.sentences = _table(folder / layout.sentences, SENTENCES_SCHEMA)
+        rows = _table(folder / layout.rows, ROWS_SCHEMA)
+        self.access = RowAccess(name, rows, self.documents["doc_id"].to_pylist(), _declared(self.documents))
+        inverted = folder / layout.vectors if Path(layout.vectors).as_posix() in files else None
+        self.vectors = SegmentVectors.load(folder / layout.vectors_f16, inverted, threads)
+        words = Path(layout.lexical).as_posix() + "/"
+        self.lexical = SegmentLexical([folder / one for one in files if one.startswith(words)], self.access.rows)
+        self.sentence_vectors = _halves(folder / layout.sentence_vectors, self.sentences.num_rows, dimension)
+        sizes = {"chunks": self.chunks.num_rows, "rows": self.access.rows, "vectors": self.vectors.rows}
+        if len(set(sizes.values())) != 1 or self.vectors.dimension != dimension:
+            raise IntegrityError(
+                "the files of a segment disagree",
+                where=name,
+                got=f"{sizes}, dimension {self.vectors.dimension}",
+                allowed=f"equal numbers of rows, dimension {dimension}",
+            )
+
+    @property
+    def rows(self) -> int:
+        """Chunks of the segment."""
+        return self.access.rows
+
+    def search_dense(self, query: Floats, scope: CompiledScope, k: int, plan: SearchPlan) -> Found:
+        """Nearest rows that the scope allows; not yet checked on the way out."""
+        bits, allowed = self.access.bitmap(scope)
+        return self.vectors.search(query, k, bits, allowed, plan)
+
+    def search_lexical(self, parts: Sequence[LexicalPart], scope: CompiledScope, k: int) -> Found:
+        """Best rows by words that the scope allows; not yet checked on the way out."""
+        return self.lexical.search(parts, self.access.lexical_filter(scope), k)
+
+    def record(self, row: int, scope: CompiledScope) -> ChunkRecord:
+        """A chunk and its document, for a caller who may see it.
+
+        Raises:
+            AccessDenied: The row is outside the scope.
+            IntegrityError: The span does not lie in the document's text.
+        """
+        self.access.check(np.array([row], dtype=np.int64), scope)
+        chunk = _row(self.chunks, row)
+        document = _row(self.documents, chunk["document"])
+        start, end = chunk["start"], chunk["end"]
+        if not 0 <= start < end <= len(document["text"]):
+            raise IntegrityError(
+                "a chunk's span does not lie in its document",
+                where=f"segment {self.name}, row {row}",
+                got=(start, end),
+                allowed=f"inside 0..{len(document['text'])}",
+            )
+        return ChunkRecord(
+            chunk_id=chunk["chunk_id"],
+            doc_id=document["doc_id"],
+            source_uri=document["source_uri"],
+            source_revision=document["source_revision"],
+            title=document["title"],
+            section_path=tuple(chunk["section_path"]),
+            start=start,
+            end=end,
+            quote=document["text"][start:end],
+            content=chunk["content"],
+            languages=tuple(chunk["languages"]),
+            tenant_id=document["tenant_id"],
+            knowledge_base_id=document["knowledge_base_id"],
+            updated_at=document["updated_at"],
+        )
+
+
+def _table(path: Path, schema: pa.Schema) -> pa.Table:
+    """A memory-mapped Arrow file; nothing is read until a column is."""
+    try:
+        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise IntegrityError("an Arrow file cannot be read", where=path, got=str(error)[:200]) from error
+    if not table.schema.equals(schema):
+        raise IntegrityError(
+            "an Arrow file has another schema", where=path, got=table.schema.names, allowed=schema.names
+        )
+    return table
+
+
+def _row(table: pa.Table, row: int) -> dict[str, Any]:
+    found: dict[str, Any] = table.slice(row, 1).to_pylist()[0]
+    return found
+
+
+def _declared(documents: pa.Table) -> list[AccessValues]:
+    columns = [documents[name].to_pylist() for name in ("tenant_id", "knowledge_base_id", "acl_groups", "status")]
+    # Documents share few values: one object for each keeps a million documents small.
+    shared: dict[AccessValues, AccessValues] = {}
+    made = (
+        AccessValues(tenant, base, tuple(groups), status) for tenant, base, groups, status in zip(*columns, strict=True)
+    )
+    return [shared.setdefault(one, one) for one in made]
+
+
+def _halves(path: Path, rows: int, dimension: int) -> NDArray[np.float16]:
+    expected = rows * dimension * 2
+    if path.stat().st_size != expected:
+        raise IntegrityError(
+            "the sentence vectors do not fit the sentences", where=path, got=path.stat().st_size, allowed=expected
+        )
+    if rows == 0:
+        return np.zeros((0, dimension), dtype=np.float16)
+    return np.memmap(path, dtype="<f2", mode="r", shape=(rows, dimension))
