@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import regex
 
-from babelray.text.han import HAS_HAN, han_use
+from babelray.text.han import han_use
 from babelray.text.tables import read_rows
 
 # One letter that an alphabet does not have: loanwords and names bring some, so it is strong but no proof.
@@ -95,15 +95,12 @@ def words_of(text: str) -> list[str]:
     return [match.casefold() for match in _WORD.findall(text)]
 
 
-def letter_evidence(letters: frozenset[str], tags: set[str]) -> dict[str, float]:
-    """Log-likelihood by the letters of a text (small, without a-z) for each language."""
-    table = languages()
-    evidence = {}
-    for tag in tags:
-        alphabet = table[tag].letters if tag in table else None
-        foreign = 0 if alphabet is None else len(letters - alphabet)
-        evidence[tag] = _FOREIGN_LETTER * min(foreign, _MAX_FOREIGN)
-    return evidence
+def letter_evidence(letters: frozenset[str], tag: str) -> float:
+    """Log-likelihood of a language by the letters of a text (small, without a-z)."""
+    row = languages().get(tag)
+    if not letters or row is None or row.letters is None:
+        return 0.0
+    return _FOREIGN_LETTER * min(len(letters - row.letters), _MAX_FOREIGN)
 
 
 def known_words(words: list[str]) -> list[frozenset[str]]:
@@ -112,14 +109,10 @@ def known_words(words: list[str]) -> list[frozenset[str]]:
     return [table[word] for word in dict.fromkeys(words) if word in table][:_MAX_WORDS]
 
 
-def word_evidence(known: list[frozenset[str]], tags: set[str]) -> dict[str, float]:
-    """Log-likelihood by the small words of a text. A language without a word list loses half as much for each."""
-    listed = _languages_with_words()
-    evidence = {}
-    for tag in tags:
-        missing = sum(tag not in owners for owners in known)
-        evidence[tag] = _FOREIGN_WORD * missing * (1.0 if tag in listed else 0.5)
-    return evidence
+def word_evidence(known: list[frozenset[str]], tag: str) -> float:
+    """Log-likelihood of a language by the small words of a text; without a word list it loses half as much for each."""
+    missing = sum(tag not in owners for owners in known)
+    return _FOREIGN_WORD * missing * (1.0 if tag in _languages_with_words() else 0.5)
 
 
 def han_evidence(text: str) -> dict[str, float]:
@@ -139,8 +132,3 @@ def han_evidence(text: str) -> dict[str, float]:
     else:
         evidence["ja"] += _HAN_WITHOUT_KANA * max(0, min(use.total, 24) - _FREE_HAN)
     return evidence
-
-
-def has_han(text: str) -> bool:
-    """Whether a text holds a Han character."""
-    return HAS_HAN.search(text) is not None
