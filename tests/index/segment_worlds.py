@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from babelray.config import VectorSettings
 from babelray.index.access import AccessValues
 from babelray.index.access_store import register_classes
 from babelray.index.open_segment import OpenSegment
@@ -13,12 +14,13 @@ from babelray.index.segments import SegmentWriter
 from babelray.index.shards import EmbeddedShard
 from babelray.index.vector_report import PlanStep, SearchPlan
 from babelray.index.vectors import train
-from babelray.config import VectorSettings
 from babelray.keys import ModelKey
 from babelray.text.types import Block, BlockKind, Chunk, Document, PreparedDocument, Sentence
 from tests.index.access_worlds import random_values
 
-KEY = ModelKey(provider="hash", name="t", revision="1", dimension=16, dtype="fp32", max_tokens=64, tokenizer_revision="1")
+KEY = ModelKey(
+    provider="hash", name="t", revision="1", dimension=16, dtype="fp32", max_tokens=64, tokenizer_revision="1"
+)
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 WORDS = ("pod", "scheduler", "volume", "retries", "gateway", "secret", "租户", "数据库", "再起動", "Wiederholung")
 
@@ -100,7 +102,7 @@ def always_probe(nprobe=2, refine=4):
 
 
 def open_world(store, root, rng, kind="flat", plan=None, segments=2, documents=12):
-    """Random documents in a few segments, registered and opened; returns the generation and the documents by segment."""
+    """Random documents in a few segments, registered and opened; with the documents by segment."""
     corpora = [random_documents(rng, documents, f"s{number}d") for number in range(segments)]
     declared = {AccessValues.of(one.document) for corpus in corpora for one in corpus}
     class_of = register_classes(store, "main", declared)

@@ -9,6 +9,7 @@ from babelray.index.access import AccessScope, AccessValues, to_micros
 from babelray.index.access_changes import parse_changes
 from babelray.index.access_store import apply_changes, read_current
 from babelray.index.lexical import LexicalPart, query_parts
+from babelray.index.reader import Hit, OpenGeneration
 from babelray.index.row_access import RowAccess
 from babelray.index.store import open_store
 from tests.index.access_worlds import BASES, GROUPS, STATUSES, TENANTS, random_values
@@ -87,9 +88,7 @@ def test_no_channel_shows_a_row_outside_the_scope_and_the_exact_path_misses_none
             expected = visible_chunks(table, corpora, scope)
             total += len(expected)
             dense_rows = {
-                (segment, row)
-                for segment, row in expected
-                if generation.segments[segment].access.has_vector[row]
+                (segment, row) for segment, row in expected if generation.segments[segment].access.has_vector[row]
             }
             query = unit_vectors(rng, 1)[0].astype(np.float32)
             dense = {(hit.segment, hit.row) for hit in generation.search_dense(query, KEY, compiled, 1000)}
@@ -139,15 +138,11 @@ def test_a_damaged_class_column_lets_nothing_out_and_is_counted(tmp_path):
         generation.search_dense(query, KEY, compiled, 100)
     assert generation.violations == 1
     with pytest.raises(AccessDenied, match="withheld"):
-        generation.records(
-            [hit_of(generation, row) for row in range(segment.rows)], compiled
-        )
+        generation.records([hit_of(generation, row) for row in range(segment.rows)], compiled)
     assert generation.violations == 2
 
 
 def hit_of(generation, row, segment=0):
-    from babelray.index.reader import Hit
-
     return Hit(segment, row, 1.0)
 
 
@@ -179,7 +174,7 @@ def test_vectors_that_cannot_be_searched_are_refused(tmp_path, bad):
 
 
 def test_a_deletion_is_in_force_after_the_refresh_and_undone_by_the_restore(tmp_path):
-    store, generation, corpora, scope = small_world(tmp_path)
+    store, generation, _, scope = small_world(tmp_path)
     hits = generation.search_lexical(WORDS, generation.compile(scope), 100)
     victim = generation.records(hits[:1], generation.compile(scope))[0].doc_id
     assert generation.refresh_access() is False
@@ -195,8 +190,6 @@ def test_a_deletion_is_in_force_after_the_refresh_and_undone_by_the_restore(tmp_
 
 def test_an_index_without_an_access_table_shows_nothing(tmp_path):
     _, generation, _, scope = small_world(tmp_path)
-    from babelray.index.reader import OpenGeneration
-
     empty = open_store(str(tmp_path / "other"))
     blind = OpenGeneration(empty, generation.manifest, generation.segments)
     assert blind.access_revision == "empty"

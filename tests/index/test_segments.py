@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from babelray.errors import InputError, IntegrityError
-from babelray.index.access import AccessScope, AccessTable, AccessClass, AccessValues, compile_scope
+from babelray.index.access import AccessClass, AccessScope, AccessTable, AccessValues, compile_scope
+from babelray.index.lexical import query_parts
 from tests.index.segment_worlds import KEY, embedded, prepared_document, unit_vectors, write_segment
 
 OPEN = AccessValues("a", "docs", ("*",), "active")
@@ -38,8 +39,6 @@ def test_a_row_without_a_vector_is_found_by_words_and_never_by_vector(tmp_path):
     bits, allowed = segment.access.bitmap(SCOPE)
     assert allowed == 4
     assert 1 not in segment.vectors.scan(unit_vectors(np.random.default_rng(0), 1)[0].astype(np.float32), 5, bits).rows
-    from babelray.index.lexical import query_parts
-
     assert segment.search_lexical(query_parts("gamma", ["en"]), SCOPE, 5).rows.tolist() == [1]
 
 
