@@ -1,0 +1,61 @@
+"""Sizes and SHA-256 of files: what a manifest or receipt says of every file it names."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from babelray.errors import IntegrityError
+
+_BLOCK = 1 << 20
+
+
+class FileRecord(BaseModel):
+    """One stored file: its path relative to the store, its bytes and their SHA-256 in hex."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    size: int = Field(ge=0)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+def sha256_of(data: bytes) -> str:
+    """Hex SHA-256 of bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_of_file(path: Path) -> str:
+    """Hex SHA-256 of a file, read once in blocks."""
+    with path.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()
+
+
+def sha256_of_blocks(blocks: Iterable[bytes]) -> str:
+    """Hex SHA-256 of a stream."""
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def verify_file(path: Path, record: FileRecord, where: str | None = None) -> None:
+    """Check a local file against its record.
+
+    Raises:
+        IntegrityError: The file is missing, shorter, longer, or holds other bytes.
+    """
+    where = where or record.path
+    if not path.is_file():
+        raise IntegrityError(
+            "a stored file is missing", where=where, fix="publish another generation or rebuild this one"
+        )
+    size = path.stat().st_size
+    if size != record.size:
+        raise IntegrityError("a stored file has another size", where=where, got=size, allowed=record.size)
+    found = sha256_of_file(path)
+    if found != record.sha256:
+        raise IntegrityError(
+            "a stored file holds other bytes than its checksum says", where=where, got=found, allowed=record.sha256
+        )

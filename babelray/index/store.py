@@ -1,0 +1,113 @@
+"""The store: a tree of files with atomic writes, create-if-absent and compare-and-swap. Everything durable goes through it.
+
+Paths are relative, use `/`, and never leave the root. A local folder is the only kind today; an object store fits
+behind the same methods (`If-None-Match` for `create_if_absent`, `If-Match` with the ETag as tag for `compare_and_swap`).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
+
+from babelray.errors import ConfigError, InputError
+from babelray.index.digests import FileRecord
+
+
+class Store(Protocol):
+    """What the engine and the jobs ask of a store. Every write is durable and whole once its method returns."""
+
+    @property
+    def uri(self) -> str:
+        """Where the store lies, as `open_store` takes it."""
+        ...
+
+    def read_bytes(self, path: str) -> bytes:
+        """The content of a file.
+
+        Raises:
+            InputError: There is no such file.
+        """
+        ...
+
+    def open_input(self, path: str) -> Any:
+        """A seekable `pyarrow.NativeFile` for reading.
+
+        Raises:
+            InputError: There is no such file.
+        """
+        ...
+
+    def write_atomic(self, path: str, data: bytes) -> FileRecord:
+        """Write a file; readers see the old content or the new, whole."""
+        ...
+
+    def put_file(self, local: Path, path: str) -> FileRecord:
+        """Copy a local file into the store, atomically, and say what was stored."""
+        ...
+
+    def create_if_absent(self, path: str, data: bytes) -> bool:
+        """Write a file unless it exists; exactly one of several racing writers gets True."""
+        ...
+
+    def read_tagged(self, path: str) -> tuple[bytes, str] | None:
+        """Content and the tag that `compare_and_swap` wants, or `None` where there is no file."""
+        ...
+
+    def compare_and_swap(self, path: str, expected: str | None, data: bytes) -> str:
+        """Replace a file only if it is still the one with this tag (`None`: only if there is none); returns the new tag.
+
+        Raises:
+            PublishConflict: Another writer was first; nothing was changed.
+        """
+        ...
+
+    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Path and size of every file below a folder, sorted by path; nothing where the folder does not exist."""
+        ...
+
+    def folders(self, prefix: str) -> list[str]:
+        """Names of the folders directly below a folder, sorted."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Remove a file or a whole folder; nothing happens where there is none."""
+        ...
+
+    def local_path(self, path: str) -> Path | None:
+        """Where the file lies on this machine's disk, or `None` if it has to be copied first."""
+        ...
+
+
+def checked(path: str) -> str:
+    """A store path in its one form.
+
+    Raises:
+        InputError: The path is empty, absolute, or leaves the store.
+    """
+    pure = PurePosixPath(path)
+    if not path or pure.is_absolute() or ".." in pure.parts or "\\" in path or "\0" in path or not pure.parts:
+        raise InputError("not a path inside the store", got=repr(path), allowed="relative, with / and without ..")
+    return pure.as_posix()
+
+
+def open_store(uri: str) -> Store:
+    """Open the store that a setting names; a local folder is created on the first write.
+
+    Raises:
+        ConfigError: The scheme is not one that this version can write to.
+    """
+    scheme, separator, rest = uri.partition("://")
+    if separator and scheme != "file":
+        raise ConfigError(
+            f"stores at {scheme}:// cannot be used by this version",
+            where="store",
+            got=uri,
+            allowed="a local folder, or file:///folder",
+            fix="set `store` to a folder that all workers share",
+        )
+    from babelray.index.local_store import LocalStore
+
+    return LocalStore(Path(rest if separator else uri).expanduser().absolute())
