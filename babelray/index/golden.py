@@ -15,7 +15,7 @@ from babelray.keys import Role
 from babelray.protocols import Embedder
 
 MIN_COSINE = 0.999
-"""Another batch shape, thread count or processor moves a cosine by less than 1e-4; another model or prefix by far more."""
+"""Another batch shape, thread count or processor moves a cosine by less than 1e-4; another model or prefix far more."""
 
 GOLDEN_TEXTS = (
     "The retry policy doubles the delay after each attempt, up to max_retries = 5.",

@@ -134,7 +134,7 @@ class LocalStore:
                 )
             return self.write_atomic(path, data).sha256
 
-    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
+    def files(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Every file below a folder, sorted by path."""
         folder = self._at(prefix)
         for parent, folders, files in os.walk(folder):

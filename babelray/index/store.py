@@ -1,7 +1,7 @@
-"""The store: a tree of files with atomic writes, create-if-absent and compare-and-swap. Everything durable goes through it.
+"""The store: a tree of files with atomic writes, create-if-absent and compare-and-swap. All that lasts goes through it.
 
 Paths are relative, use `/`, and never leave the root. A local folder is the only kind today; an object store fits
-behind the same methods (`If-None-Match` for `create_if_absent`, `If-Match` with the ETag as tag for `compare_and_swap`).
+behind the same methods (`If-None-Match` for `create_if_absent`, `If-Match` with the ETag for `compare_and_swap`).
 """
 
 from collections.abc import Iterator
@@ -53,14 +53,14 @@ class Store(Protocol):
         ...
 
     def compare_and_swap(self, path: str, expected: str | None, data: bytes) -> str:
-        """Replace a file only if it is still the one with this tag (`None`: only if there is none); returns the new tag.
+        """Replace a file if it still has this tag (`None`: if there is none); returns the new tag.
 
         Raises:
             PublishConflict: Another writer was first; nothing was changed.
         """
         ...
 
-    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
+    def files(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Path and size of every file below a folder, sorted by path; nothing where the folder does not exist."""
         ...
 
