@@ -2,9 +2,11 @@
 
 import ipaddress
 import re
+from collections.abc import Callable
 from datetime import date
 from enum import StrEnum
 from functools import lru_cache
+from itertools import pairwise
 
 from babelray.text.tables import read_rows
 
@@ -90,30 +92,25 @@ def _vocabulary() -> dict[str, frozenset[str]]:
 def classify_run(text: str, start: int, end: int) -> Found | None:
     """What a whole run is, if it is one of the shapes that hold weak separators inside."""
     run = text[start:end]
-    if "@" in run and _EMAIL.fullmatch(run):
-        return AnchorType.EMAIL, start, end
-    if run[0].isdigit():
-        if "-" in run and _is_date(run):
-            return AnchorType.DATE, start, end
-        if "/" in run and _IPV4.fullmatch(run) and _is_ip(run):
-            return AnchorType.IP, start, end
-    if ":" in run:
-        if _DIGEST.fullmatch(run):
-            return AnchorType.HASH, start, end
-        if "::" in run and _SCOPED.fullmatch(run):
-            return AnchorType.DOTTED, start, end
-        if run.count(":") > 1 and any(char.isdigit() for char in run[:40]) and _IPV6.fullmatch(run) and _is_ip(run):
-            return AnchorType.IP, start, end
-    if "\\" in run or run[1:2] == ":":
-        if _WINDOWS.fullmatch(run):
-            return AnchorType.PATH, start, end
-    if run[0] == "#" and _TICKET_NUMBER.fullmatch(run):
-        return AnchorType.TICKET, start, end
-    if "/" in run or run[0] == "~":
-        return classify_path(text, start, end)
-    if run[-1] == "#" and _SYMBOL_NAME.fullmatch(run):
-        return AnchorType.NAME, start, end
-    return None
+    kind = _separated_kind(run)
+    if kind is not None:
+        return kind, start, end
+    return classify_path(text, start, end) if "/" in run or run[0] == "~" else None
+
+
+def _separated_kind(run: str) -> AnchorType | None:
+    checks: tuple[tuple[bool, AnchorType, Callable[[str], object]], ...] = (
+        ("@" in run, AnchorType.EMAIL, _EMAIL.fullmatch),
+        (run[0].isdigit() and "-" in run, AnchorType.DATE, _is_date),
+        (run[0].isdigit() and "/" in run, AnchorType.IP, _is_network),
+        (":" in run, AnchorType.HASH, _DIGEST.fullmatch),
+        ("::" in run, AnchorType.DOTTED, _SCOPED.fullmatch),
+        (run.count(":") > 1, AnchorType.IP, _is_ipv6),
+        ("\\" in run or run[1:2] == ":", AnchorType.PATH, _WINDOWS.fullmatch),
+        (run[0] == "#", AnchorType.TICKET, _TICKET_NUMBER.fullmatch),
+        (run[-1] == "#", AnchorType.NAME, _SYMBOL_NAME.fullmatch),
+    )
+    return next((kind for possible, kind, check in checks if possible and check(run)), None)
 
 
 def classify_path(text: str, start: int, end: int) -> Found | None:
@@ -209,7 +206,7 @@ def _numeric_kind(word: str, versioned: bool) -> AnchorType | None:
 
 def _looks_random(word: str) -> bool:
     """Whether hex digits are mixed; `1000000f` is a number with a suffix, `deadbeef1` a word with one."""
-    changes = sum(left.isdigit() != right.isdigit() for left, right in zip(word, word[1:], strict=False))
+    changes = sum(left.isdigit() != right.isdigit() for left, right in pairwise(word))
     return changes >= 2
 
 
@@ -226,6 +223,14 @@ def _is_ip(word: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_network(run: str) -> bool:
+    return bool(_IPV4.fullmatch(run)) and _is_ip(run)
+
+
+def _is_ipv6(run: str) -> bool:
+    return bool(_IPV6.fullmatch(run)) and any(char.isdigit() for char in run) and _is_ip(run)
 
 
 def _is_date(word: str) -> bool:

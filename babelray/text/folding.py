@@ -27,8 +27,8 @@ _ALGORITHMS = {
 # `Pods` in a Chinese page meet `Pod` in an English query.
 _NOT_LATIN = frozenset(
     {
-        "ar", "be", "bg", "el", "fa", "he", "hi", "hy", "ja", "ka", "kk", "km", "ko", "ky", "lo", "mk", "mn", "my", "ne",
-        "ru", "sr-Cyrl", "ta", "tg", "th", "uk", "und", "ur", "yi", "zh", "zxx",
+        "ar", "be", "bg", "el", "fa", "he", "hi", "hy", "ja", "ka", "kk", "km", "ko", "ky", "lo", "mk", "mn", "my",
+        "ne", "ru", "sr-Cyrl", "ta", "tg", "th", "uk", "und", "ur", "yi", "zh", "zxx",
     }
 )  # fmt: skip
 _DOTTED_I = frozenset({"tr", "az"})
