@@ -123,7 +123,7 @@ class SegmentWriter:
         self._key = key
         self._class_of = class_of
         self._doc_ids: set[str] = set()
-        self._digest = hashlib.sha256(f"{key.digest} {hashlib.sha256(trained or b'').hexdigest()}".encode())
+        self._digest = hashlib.sha256(key.digest.encode())
         self._vectors = VectorBuilder(key.dimension, trained)
         self._sentence_vectors = (folder / _LOCAL.sentence_vectors).open("wb")
         lexical = folder / _LOCAL.lexical
@@ -145,7 +145,7 @@ class SegmentWriter:
 
     @property
     def content_digest(self) -> str:
-        """Names the logical content: rows, vectors, model key and trained lists, but no file and no class number."""
+        """Names the logical content: rows, vectors and model key, but no file, no index structure, no class number."""
         return self._digest.hexdigest()[:32]
 
     def add(self, prepared: Sequence[PreparedDocument], embedded: EmbeddedShard, where: str = "") -> None:

@@ -60,6 +60,10 @@ def embedded(rng, documents, refused=()):
     return EmbeddedShard(
         chunk_vectors=vectors,
         sentence_vectors=unit_vectors(rng, sentences),
+        chunk_tokens=np.full(chunks, 5, dtype=np.int32),
+        sentence_tokens=np.full(sentences, 5, dtype=np.int32),
+        chunk_truncated=np.zeros(chunks, dtype=bool),
+        sentence_truncated=np.zeros(sentences, dtype=bool),
         chunk_refused=dict.fromkeys(refused, "non_finite"),
         sentence_refused={},
     )
