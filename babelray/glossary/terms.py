@@ -1,7 +1,8 @@
 """The records that glossaries and entity lists are made of."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -34,9 +35,40 @@ class Term(BaseModel):
     aliases: tuple[str, ...] = ()
     forbidden_translations: tuple[str, ...] = ()
     hint: str = ""
+    case: Literal["auto", "sensitive", "insensitive"] = Field(
+        default="auto", description="auto: only initialisms that are also words, and one-letter terms, need their case"
+    )
+    part_of_speech: Literal["", "noun", "verb", "adjective", "proper"] = Field(
+        default="", description="narrows the inflected forms; a proper noun has none but its plural; empty allows all"
+    )
+    expand: bool = Field(default=True, description="false: only the listed forms, no inflection, variant or initialism")
+    only_with: tuple[str, ...] = Field(
+        default=(), description="narrows a generic word: one of these must stand in the string or its JSON Pointer"
+    )
+    not_with: tuple[str, ...] = Field(default=(), description="none of these may stand there")
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     version: int = Field(default=1, ge=1)
+
+    @property
+    def rendering(self) -> str:
+        """What must stand in the output: the target, or the source of a non-translatable term."""
+        return self.source if self.kind is TermKind.NON_TRANSLATABLE else self.target
+
+    def is_valid(self, as_of: datetime | None) -> bool:
+        """Whether the term holds at a time (UTC where no zone is given); `None` asks for any time."""
+        if as_of is None:
+            return True
+        moment = _utc(as_of)
+        return (self.valid_from is None or _utc(self.valid_from) <= moment) and (
+            self.valid_to is None or moment < _utc(self.valid_to)
+        )
+
+    @model_validator(mode="after")
+    def _validity_is_a_period(self) -> "Term":
+        if self.valid_from and self.valid_to and _utc(self.valid_from) >= _utc(self.valid_to):
+            raise ValueError(f"term {self.term_id}: valid_from is not before valid_to")
+        return self
 
     @model_validator(mode="after")
     def _target_fits_kind(self) -> "Term":
@@ -45,6 +77,10 @@ class Term(BaseModel):
         if self.kind is TermKind.NON_TRANSLATABLE and self.target not in ("", self.source):
             raise ValueError(f"term {self.term_id}: a non-translatable term has no other target")
         return self
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 class Entity(BaseModel):

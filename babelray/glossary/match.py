@@ -1,0 +1,234 @@
+"""Matches of a glossary in a string: what binds a translator, where it stands, and why it was taken."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from babelray.glossary.automaton import Automaton, Hit, same_case
+from babelray.glossary.boundaries import Boundaries
+from babelray.glossary.breaks import base_language
+from babelray.glossary.inflect.forms import MatchKind
+from babelray.glossary.inflect.rules import language_rules
+from babelray.glossary.locales import serves
+from babelray.glossary.ngrams import NGram, longest_term, ngrams, uncovered
+from babelray.glossary.normalize import Normalized, fold_text, normalize
+from babelray.glossary.protect import Protected, find_protected
+from babelray.glossary.terms import Term
+
+
+@dataclass(frozen=True, slots=True)
+class MatchScope:
+    """Which terms a request may use.
+
+    Attributes:
+        target_locale: BCP 47 of the translation that is wanted.
+        tenant_id: Only this tenant's terms are seen.
+        domains: Terms of these domains and of no domain; `None` takes all.
+        as_of: The time at which terms must be valid; `None` ignores validity.
+    """
+
+    target_locale: str
+    tenant_id: str = "default"
+    domains: frozenset[str] | None = None
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EnforcedMatch:
+    """A term found by form. It binds the translator.
+
+    Attributes:
+        start, end: Span in the string as it stands in the payload.
+        surface: The string's own words there.
+        form: The form of the term that they are.
+        rule: What produced that form; empty for a listed one.
+        score: 1 for every enforced match: it is certain by form. Hints have a cosine here.
+    """
+
+    term: Term
+    kind: MatchKind
+    start: int
+    end: int
+    surface: str
+    form: str
+    rule: str
+    score: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A term found by meaning, over its pair's threshold. It never binds; approving it makes an alias."""
+
+    term: Term
+    start: int
+    end: int
+    surface: str
+    score: float
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class StringMatches:
+    """All that was found in one string.
+
+    Attributes:
+        enforced: Every match, overlapping ones included, by start, longest first.
+        selected: Those that go into the prompt: longest wins, then trust, then specificity; they do not overlap.
+        contested: Groups of equally good matches of one span that ask for different renderings. None of them is
+            selected: the glossary must decide, nothing is guessed.
+        open_ngrams: Windows that no enforced match covers, ready to be embedded for hints.
+    """
+
+    text: str
+    protected: tuple[Protected, ...]
+    normalized: Normalized
+    enforced: tuple[EnforcedMatch, ...]
+    selected: tuple[EnforcedMatch, ...]
+    contested: tuple[tuple[EnforcedMatch, ...], ...] = ()
+    open_ngrams: tuple[NGram, ...] = field(default=(), repr=False)
+
+
+class TermMatcher:
+    """Finds the terms of one source language in strings.
+
+    Args:
+        terms: Of any locales; those of another source language are left out.
+        source_locale: BCP 47 of the strings.
+    """
+
+    def __init__(self, terms: Sequence[Term], source_locale: str) -> None:
+        self.source_locale = source_locale
+        self.terms = tuple(term for term in terms if serves(term.source_locale, source_locale) is not None)
+        self.automaton = Automaton(self.terms, source_locale)
+        self.longest = longest_term((term.source for term in self.terms), source_locale)
+        self._rules = language_rules(base_language(source_locale))
+        self._allowed: dict[MatchScope, dict[int, int]] = {}
+        self._context = {
+            n: _context_words(t, source_locale) for n, t in enumerate(self.terms) if t.only_with or t.not_with
+        }
+
+    def count(self, scope: MatchScope) -> int:
+        """Number of terms a scope allows: what the mode is chosen by."""
+        return len(self._allow(scope))
+
+    def allowed(self, scope: MatchScope) -> list[Term]:
+        """The terms a scope allows, in the glossary's order."""
+        return [self.terms[number] for number in self._allow(scope)]
+
+    def match(self, text: str, scope: MatchScope, *, pointer: str = "", with_ngrams: bool = False) -> StringMatches:
+        """Find the terms of a string.
+
+        Args:
+            text: A string value of a payload, JSON escapes decoded.
+            scope: Tenant, domains, validity and target.
+            pointer: The string's JSON Pointer; its words count for terms that are narrowed by context.
+            with_ngrams: Also give the windows left open for hints.
+        """
+        protected = find_protected(text)
+        view = normalize(text, self.source_locale, protected)
+        allowed = self._allow(scope)
+        found = self._enforced(view, pointer, allowed) if allowed else []
+        selected, contested = select(found, {self.terms[n].term_id: s for n, s in allowed.items()})
+        grams: tuple[NGram, ...] = ()
+        if with_ngrams:
+            windows = ngrams(view, self.source_locale, self.longest)
+            grams = tuple(uncovered(windows, [(m.start, m.end) for m in found]))
+        return StringMatches(text, protected, view, tuple(found), selected, contested, grams)
+
+    def _allow(self, scope: MatchScope) -> dict[int, int]:
+        """Numbers of the allowed terms with how specific their target locale is; remembered for each scope."""
+        known = self._allowed.get(scope)
+        if known is None:
+            known = {}
+            for number, term in enumerate(self.terms):
+                in_domain = scope.domains is None or not term.domain or term.domain in scope.domains
+                specific = serves(term.target_locale, scope.target_locale)
+                if (
+                    term.tenant_id == scope.tenant_id
+                    and in_domain
+                    and specific is not None
+                    and term.is_valid(scope.as_of)
+                ):
+                    known[number] = specific
+            self._allowed[scope] = known
+        return known
+
+    def _enforced(self, view: Normalized, pointer: str, allowed: dict[int, int]) -> list[EnforcedMatch]:
+        borders = Boundaries(view.text, self.source_locale, self._rules, self.automaton.compound_words)
+        checked: dict[tuple[int, int], MatchKind | None] = {}
+        found: dict[tuple[int, int, int], EnforcedMatch] = {}
+        for hit in self.automaton.find(view.text):
+            if hit.term not in allowed:
+                continue
+            span = (hit.start, hit.end)
+            if span not in checked:
+                whole = borders.whole_words(*span)
+                checked[span] = MatchKind.EXACT if whole else MatchKind.COMPOUND if borders.in_compound(*span) else None
+            place = checked[span]
+            match = self._accept(hit, place, view) if place else None
+            if match is None or not self._fits_context(hit.term, view, pointer):
+                continue
+            known = found.get((hit.term, match.start, match.end))
+            if known is None or match.kind.rank < known.kind.rank:
+                found[hit.term, match.start, match.end] = match
+        return sorted(found.values(), key=lambda m: (m.start, -m.end, m.kind.rank, m.term.term_id))
+
+    def _accept(self, hit: Hit, place: MatchKind, view: Normalized) -> EnforcedMatch | None:
+        start, end = view.to_original(hit.start, hit.end)
+        surface = view.original[start:end]
+        if hit.form.cased and not same_case(surface, hit.form.text):
+            return None
+        kind, rule = hit.form.kind, hit.form.rule
+        if place is MatchKind.COMPOUND:
+            if kind not in (MatchKind.EXACT, MatchKind.ALIAS, MatchKind.SPELLING):
+                return None
+            kind, rule = MatchKind.COMPOUND, "compound"
+        return EnforcedMatch(self.terms[hit.term], kind, start, end, surface, hit.form.text, rule)
+
+    def _fits_context(self, number: int, view: Normalized, pointer: str) -> bool:
+        context = self._context.get(number)
+        if context is None:
+            return True
+        wanted, unwanted = context
+        around = f"{view.text} {fold_text(pointer.replace('/', ' ').replace('_', ' '), self.source_locale)}"
+        return (not wanted or any(w in around for w in wanted)) and not any(w in around for w in unwanted)
+
+
+def _context_words(term: Term, locale: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return tuple(fold_text(w, locale) for w in term.only_with), tuple(fold_text(w, locale) for w in term.not_with)
+
+
+def select(
+    matches: Sequence[EnforcedMatch], specific: dict[str, int]
+) -> tuple[tuple[EnforcedMatch, ...], tuple[tuple[EnforcedMatch, ...], ...]]:
+    """Choose what goes into the prompt.
+
+    The longest match of a place wins; of one span the most trusted kind, then the term with a domain over one without,
+    then the more specific target locale. What is still equal but asks for different renderings is contested.
+
+    Args:
+        matches: All matches of one string.
+        specific: term_id -> how specific its target locale is, from `locales.serves`.
+
+    Returns:
+        The selected matches by start, without overlap, and the groups of contested ones.
+    """
+
+    def order(match: EnforcedMatch) -> tuple[int, int, int, int, int]:
+        domain = 0 if match.term.domain else 1
+        return (match.start - match.end, match.kind.rank, domain, -specific.get(match.term.term_id, 0), match.start)
+
+    chosen: list[EnforcedMatch] = []
+    contested: list[tuple[EnforcedMatch, ...]] = []
+    taken: list[tuple[int, int]] = []
+    ranked = sorted(matches, key=lambda m: (order(m), m.term.term_id))
+    for match in ranked:
+        if any(match.start < end and start < match.end for start, end in taken):
+            continue
+        taken.append((match.start, match.end))
+        equal = tuple(m for m in ranked if order(m) == order(match) and m.end == match.end)
+        if len({(m.term.kind, m.term.rendering) for m in equal}) > 1:
+            contested.append(equal)
+        else:
+            chosen.append(match)
+    return tuple(sorted(chosen, key=lambda m: m.start)), tuple(contested)
