@@ -12,8 +12,8 @@ from babelray.config import Settings
 from babelray.errors import InputError
 from babelray.index.access import AccessTable, AccessValues
 from babelray.index.access_changes import changed_table, parse_changes
-from babelray.index.access_store import apply_changes, read_current
-from babelray.index.store import open_store
+from babelray.index.access_store import PointedTable, apply_changes, read_current
+from babelray.index.store import Store, open_store
 from cli.options import ConfigOption, JsonOption, settings_from
 
 app = typer.Typer(
@@ -30,7 +30,7 @@ IndexOption = Annotated[str | None, typer.Option("--index", "-i", help="Index; t
 def show(config: ConfigOption = None, index: IndexOption = None, as_json: JsonOption = False) -> None:
     """Print the revision in force, what it counts, overrides, deletions and the last changes."""
     settings = settings_from(config)
-    pointed = read_current(open_store(settings.store), _name(settings, index))
+    pointed = _current(open_store(settings.store), _name(settings, index))
     table, console = pointed.table, Console(soft_wrap=True)
     if as_json:
         summary = {
@@ -60,7 +60,7 @@ def show(config: ConfigOption = None, index: IndexOption = None, as_json: JsonOp
 def classes(config: ConfigOption = None, index: IndexOption = None, as_json: JsonOption = False) -> None:
     """List the access classes: what the sources declared, and what is in force today where that differs."""
     settings = settings_from(config)
-    table = read_current(open_store(settings.store), _name(settings, index)).table
+    table = _current(open_store(settings.store), _name(settings, index)).table
     console = Console(soft_wrap=True)
     if as_json:
         console.print_json(
@@ -110,7 +110,7 @@ def apply(
     settings = settings_from(config)
     name, store, console = _name(settings, index), open_store(settings.store), Console(soft_wrap=True)
     parsed = parse_changes(_load(changes), str(changes))
-    before = read_current(store, name).table
+    before = _current(store, name).table
     if dry_run:
         after = changed_table(before, parsed)
     else:
@@ -123,6 +123,19 @@ def apply(
 
 def _name(settings: Settings, index: str | None) -> str:
     return index or settings.index
+
+
+def _current(store: Store, index: str) -> PointedTable:
+    """The table in force; a mistyped index must not look like one that nobody may see."""
+    pointed = read_current(store, index)
+    if pointed.tag is None:
+        raise InputError(
+            "this index has no access table",
+            where=store.uri,
+            got=index,
+            fix="check --index and the `store` setting; `babelray reindex run` registers the classes of an index",
+        )
+    return pointed
 
 
 def _load(path: Path) -> Any:

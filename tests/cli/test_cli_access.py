@@ -74,6 +74,15 @@ def test_show_and_classes_tell_what_is_in_force(store, tmp_path):
     assert "nobody" in run("classes").output and "d1" in run("show").output
 
 
+@pytest.mark.parametrize("arguments", [("show",), ("classes",), ("apply", "changes.yaml")])
+def test_a_mistyped_index_is_an_error_and_makes_nothing(store, tmp_path, arguments):
+    path = changes_file(tmp_path, "- {action: delete_document, doc_id: d}\n")
+    arguments = [path if one == "changes.yaml" else one for one in arguments]
+    with pytest.raises(InputError, match="no access table"):
+        run(*arguments, "--index", "mian")
+    assert store.folders("indexes") == ["main"]
+
+
 def test_help_teaches_the_actions():
     text = run("apply", "--help").output
     assert all(action in text for action in ("set_class", "set_document", "delete_document", "restore_document"))
