@@ -63,6 +63,8 @@ def train(sample: Floats, kind: IndexKind, settings: VectorSettings, rows: int |
     index.cp.seed = settings.seed
     # Every list has at most its share of the sample, so that training time does not grow with a generous sample.
     index.cp.max_points_per_centroid = 128
+    # `list_count` has seen to it that there are enough; below one list's worth FAISS would warn on stderr.
+    index.cp.min_points_per_centroid = 1
     index.train(np.ascontiguousarray(sample, dtype=np.float32))
     return bytes(faiss.serialize_index(index).tobytes())
 
