@@ -51,6 +51,7 @@ _COMPOUND = re.compile(
 _PART = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _VERSION = re.compile(r"[vV]\d+(?:[.-]\w+)+", re.ASCII)
+_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _POSSESSIVE = re.compile(r"['’][sS]\Z")
 _ELISION = re.compile(
     r"(?:[ldjmtsnc]|qu|lorsqu|puisqu|jusqu|dell|all|nell|sull|dall|un|quest|quell)['’](?=\w{2})", re.I
@@ -226,9 +227,10 @@ def _term(word: str, language: str, field: Field) -> str:
         word = _POSSESSIVE.sub("", word)
         if field == "general" or language_of(language) in _ELIDING:
             word = _ELISION.sub("", word)
-    folded = fold(word, language, field)
     if field == "general":
-        return folded
+        return fold(word, language, field)
+    # Snowball leaves `pvcs` alone for want of a vowel.
+    folded = fold(word[:-1] if _PLURAL_ACRONYM.fullmatch(word) else word, language, field)
     return stem(folded, stem_algorithm(language, latin=folded.isascii()))
 
 

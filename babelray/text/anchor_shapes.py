@@ -261,14 +261,21 @@ def _is_dotted(word: str) -> bool:
 
 
 def _snake_kind(word: str) -> AnchorType | None:
-    if not any(char.isalpha() for char in word) or len(word.strip("_")) < 2:
+    core = word.strip("_")
+    if "_" not in core:
+        # Dunder names; a single underscore at an end is emphasis of Markdown or a convention nobody searches for.
+        is_dunder = word.startswith("__") and word.endswith("__") and core.isalnum()
+        return AnchorType.SNAKE if is_dunder and len(core) > 1 else None
+    if not any(char.isalpha() for char in core):
         return None
-    parts = word.split("_")
-    if word.isupper() and any(part in _vocabulary()["error_part"] for part in parts):
-        return AnchorType.ERROR_CODE
     if _SNAKE.fullmatch(word):
-        return AnchorType.SNAKE
-    return AnchorType.KEBAB if all(_DOTTED_PART.fullmatch(part) for part in word.split("-")) else None
+        return AnchorType.ERROR_CODE if word.isupper() and _names_error(core.split("_")) else AnchorType.SNAKE
+    mixed = core.islower() and all(_DOTTED_PART.fullmatch(part) for part in core.split("-"))
+    return AnchorType.KEBAB if mixed else None
+
+
+def _names_error(parts: list[str]) -> bool:
+    return parts[0] == "E" or any(part in _vocabulary()["error_part"] for part in parts)
 
 
 def _hyphen_kind(word: str) -> AnchorType | None:
@@ -282,8 +289,9 @@ def _hyphen_kind(word: str) -> AnchorType | None:
             return None
         if prefix in words["error_prefix"]:
             return AnchorType.ERROR_CODE
-        long_enough = len(prefix) > 1 and len(designation[2]) > 1
-        return AnchorType.TICKET if long_enough else AnchorType.NAME
+        if len(prefix) < 2:
+            return None  # N-1, B-2
+        return AnchorType.TICKET if len(designation[2]) > 1 else AnchorType.NAME
     return AnchorType.KEBAB if _KEBAB.fullmatch(word) and _is_technical_kebab(word) else None
 
 

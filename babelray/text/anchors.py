@@ -202,8 +202,7 @@ def _word(text: str, start: int, end: int) -> Iterator[Found]:
         return
     item = classify_flag(text, start, end)
     if item is None:
-        while start < end and text[start] in "-+":
-            start += 1
+        start, end = _bare(text, start, end)
         kind = classify_word(text[start:end], versioned=after_version_word(text, start))
         item = (kind, start, end) if kind is not None else None
     if item is not None:
@@ -216,6 +215,18 @@ def _strip(text: str, start: int, end: int) -> tuple[int, int]:
         end -= 1
     while start < end and text[start] in ":}@":
         start += 1
+    return start, end
+
+
+def _bare(text: str, start: int, end: int) -> tuple[int, int]:
+    """Drop signs before a word and the underscores of Markdown's emphasis around it."""
+    while start < end and text[start] in "-+":
+        start += 1
+    if not text.startswith("__", start):
+        while start < end and text[start] == "_":
+            start += 1
+        while end > start and text[end - 1] == "_":
+            end -= 1
     return start, end
 
 

@@ -37,6 +37,7 @@ _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u20
 # й, Indic vowels) a mark makes another letter.
 _ACCENTED = frozenset({"Latn", "Grek", "Arab", "Hebr"})
 _UNMARKED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"})
+_HAS_NUMBER = re.compile(r"\d")
 _STEMMERS = threading.local()
 
 
@@ -62,7 +63,7 @@ def stem_algorithm(tag: str, *, latin: bool) -> str | None:
 def stem(word: str, algorithm: str | None) -> str:
     """Snowball stem of a folded word; words with digits and words of one or two letters stay whole."""
     # The Serbian algorithm also writes Cyrillic as Latin, which the short words need too.
-    if algorithm is None or (len(word) < 3 and algorithm != "serbian") or not word.replace("'", "").isalpha():
+    if algorithm is None or (len(word) < 3 and algorithm != "serbian") or _HAS_NUMBER.search(word):
         return word
     # A Snowball object must not be used by two threads at once.
     stemmers: dict[str, Any] = _STEMMERS.__dict__

@@ -67,7 +67,7 @@ def _function_words() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for tag, words in read_rows("function_words.tsv", 2):
         for word in words.split():
-            found.setdefault(word, set()).add(tag)
+            found.setdefault(word.casefold(), set()).add(tag)
     return {word: frozenset(tags) for word, tags in found.items()}
 
 
