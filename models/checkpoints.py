@@ -1,55 +1,227 @@
-"""Checkpoints on this machine's disk: made once by one process, complete or absent, named by their content."""
+"""Checkpoint folders of Hugging Face encoders: fetched once a machine, loaded offline, safetensors only."""
 
-import fcntl
-import hashlib
-import os
-import shutil
-import tempfile
-from collections.abc import Callable
+import json
+import re
 from pathlib import Path
+from typing import Any
 
-from babelray.errors import ConfigError
-from babelray.index.digests import sha256_of_file
+import torch
 
-_WEIGHTS = ("*.safetensors", "*.json", "*.txt", "*.model")
-"""Files that shape vectors. Pickled weights (`*.bin`, `*.pt`) are never read."""
+from babelray.config import TorchSettings
+from babelray.errors import ConfigError, IntegrityError, UpstreamError
+from babelray.keys import ModelKey, digest_of
+from models.node_folders import file_sha256
+from models.tokenization import TextTokenizer
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+# All that is loaded; code and pickled weights of a repository never reach the disk.
+_WANTED = ["*.json", "*.safetensors", "*.model", "vocab.txt", "merges.txt"]
+_TOKENIZER_FILES = re.compile(
+    r"(tokenizer.*|special_tokens_map\.json|added_tokens\.json|vocab\..*|merges\.txt|.*\.model)"
+)
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+# Position ids of these start after the padding id, so two of the table's rows are never used.
+_OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet"}
 
 
-def build_once(folder: Path, make: Callable[[Path], None]) -> Path:
-    """Make a folder unless it is there; other processes of the machine wait and then use it.
+def ensure_checkpoint(settings: TorchSettings, cache: Path) -> Path:
+    """Fetch the pinned revision unless this machine has it; a local folder is only looked at.
 
-    Args:
-        folder: Where it shall be.
-        make: Fills an empty temporary folder, which is then renamed; so a crash leaves nothing half-made.
+    Raises:
+        ConfigError: No pinned revision, or the folder is not a checkpoint.
+        UpstreamError: The hub cannot be reached or lacks the revision.
     """
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f".{folder.name}.lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    if is_local(settings):
+        return find_checkpoint(settings, cache)
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    revision = _pinned(settings)
+    try:
+        folder = snapshot_download(settings.model, revision=revision, cache_dir=_hub(cache), allow_patterns=_WANTED)
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise UpstreamError(
+            "the model cannot be fetched",
+            where=f"{settings.model} at {revision}",
+            got=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+            fix=f"check model, revision and network, or copy the checkpoint to {_hub(cache)} or to a folder",
+        ) from error
+    return Path(folder)
+
+
+def find_checkpoint(settings: TorchSettings, cache: Path) -> Path:
+    """The checkpoint's folder on this machine, without network.
+
+    Raises:
+        ConfigError: No pinned revision, not fetched yet, or the folder is not a checkpoint.
+    """
+    if is_local(settings):
+        folder = Path(settings.model).expanduser()
+    else:
+        repository = "models--" + settings.model.replace("/", "--")
+        folder = _hub(cache) / repository / "snapshots" / _pinned(settings)
         if not folder.is_dir():
-            temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-            try:
-                make(temporary)
-                os.replace(temporary, folder)  # noqa: PTH105
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
+            raise ConfigError(
+                "the model is not on this machine yet",
+                where=f"{settings.model} at {settings.revision}",
+                got=f"no {folder}",
+                fix="run `babelray models prepare` on this machine",
+            )
+    if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
+        raise ConfigError(
+            "the folder is not a checkpoint",
+            where=folder,
+            got="config.json or *.safetensors is missing",
+            allowed="a folder as `save_pretrained` writes it; other weight formats are not loaded",
+        )
     return folder
 
 
-def digest_of_checkpoint(folder: Path) -> str:
-    """16 hex digits over names and content of the files that shape vectors.
+def is_local(settings: TorchSettings) -> bool:
+    """Whether the model is a folder here rather than the id of a repository on the hub."""
+    return settings.model.startswith((".", "/", "~")) or Path(settings.model).is_dir()
+
+
+def torch_model_key(settings: TorchSettings, folder: Path) -> ModelKey:
+    """The model key of a checkpoint; a local folder's revision is the digest of its files.
 
     Raises:
-        ConfigError: The folder holds no safetensors weights.
+        ConfigError: More tokens than the model has positions, or the folder's digest is not the pinned one.
     """
-    if not any(folder.glob("*.safetensors")):
-        raise ConfigError(
-            "no safetensors weights in the model folder",
-            where=folder,
-            fix="save the model with `save_pretrained(folder)`; pickled weights are never loaded",
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = config.get("text_config", config)
+    _check_positions(settings, config)
+    local = is_local(settings)
+    return ModelKey(
+        provider="local" if local else "hf",
+        name=folder.resolve().name if local else settings.model,
+        revision=_local_revision(settings, folder) if local else _pinned(settings),
+        dimension=config["hidden_size"],
+        pooling=settings.pooling,
+        dtype=settings.dtype,
+        max_tokens=settings.max_tokens,
+        tokenizer_revision=_files_digest(folder, tokenizer=True) if local else _pinned(settings),
+        query_template=settings.query_template,
+        query_template_version=settings.query_template_version,
+        passage_template=settings.passage_template,
+        passage_template_version=settings.passage_template_version,
+    )
+
+
+def load_model(folder: Path, dtype: str, device: torch.device) -> torch.nn.Module:
+    """The encoder in eval mode on a device, with SDPA attention and without the pooling head that is not used here.
+
+    Raises:
+        ConfigError: The architecture is unknown or needs code from the repository.
+        IntegrityError: The checkpoint lacks weights of the architecture.
+    """
+    from transformers import AutoModel
+
+    try:
+        model, report = AutoModel.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            attn_implementation="sdpa",
+            output_loading_info=True,
         )
-    digest = hashlib.sha256()
-    for path in sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)}):
-        digest.update(f"{path.name} {sha256_of_file(path)}\n".encode())
-    return digest.hexdigest()[:16]
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError("the checkpoint cannot be loaded", where=folder, got=str(error).splitlines()[0]) from error
+    missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))
+    if missing:
+        # Transformers would fill them with random numbers and go on.
+        raise IntegrityError("the checkpoint lacks weights", where=folder, got=", ".join(missing[:5]))
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    loaded: torch.nn.Module = model.to(device=device, dtype=_DTYPES[dtype]).eval()
+    return loaded
+
+
+def load_tokenizer(folder: Path, key: ModelKey) -> TextTokenizer:
+    """The checkpoint's Rust tokenizer.
+
+    Raises:
+        ConfigError: It has none, or needs code from the repository.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError("the tokenizer cannot be loaded", where=folder, got=str(error).splitlines()[0]) from error
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise ConfigError("the checkpoint has no fast tokenizer", where=folder, allowed="a tokenizer.json")
+    return TextTokenizer(backend, key, pad_id=tokenizer.pad_token_id or 0)
+
+
+def choose_device(wanted: str) -> torch.device:
+    """`auto` is a GPU if there is one.
+
+    Raises:
+        ConfigError: A GPU is asked for and there is none.
+    """
+    available = torch.cuda.is_available()
+    if wanted == "cuda" and not available:
+        raise ConfigError(
+            "a CUDA device is asked for and torch sees none",
+            where="embedder.device",
+            got=wanted,
+            allowed="auto, cpu",
+            fix="on a cluster give the actors GPUs: resources.gpus_per_actor",
+        )
+    return torch.device("cuda" if available and wanted != "cpu" else "cpu")
+
+
+def _hub(cache: Path) -> Path:
+    return cache / "hub"
+
+
+def _pinned(settings: TorchSettings) -> str:
+    if settings.revision is None or not _COMMIT.fullmatch(settings.revision):
+        raise ConfigError(
+            "a model of the hub needs a pinned revision",
+            where="embedder.revision",
+            got=settings.revision,
+            allowed="a commit of 40 hex digits; branches and tags can move under an index",
+            fix=f"copy the commit from the history of {settings.model}",
+        )
+    return settings.revision
+
+
+def _check_positions(settings: TorchSettings, config: dict[str, Any]) -> None:
+    positions = config.get("max_position_embeddings")
+    if positions is None:
+        return
+    usable = positions - 2 if config.get("model_type") in _OFFSET_POSITIONS else positions
+    if settings.max_tokens > usable:
+        raise ConfigError(
+            "the model has fewer positions than the token cap",
+            where="embedder.max_tokens",
+            got=settings.max_tokens,
+            allowed=f"at most {usable}",
+        )
+
+
+def _local_revision(settings: TorchSettings, folder: Path) -> str:
+    digest = _files_digest(folder, tokenizer=False)
+    if settings.revision is not None and settings.revision != digest:
+        raise ConfigError(
+            "the checkpoint folder is not the pinned one",
+            where=folder,
+            got=digest,
+            allowed=settings.revision,
+            fix="the revision of a local folder is the digest of its files; leave it out to take what is there",
+        )
+    return digest
+
+
+def _files_digest(folder: Path, *, tokenizer: bool) -> str:
+    """Digest over names and contents of the tokenizer's files, or of configuration and weights."""
+    pattern = ("config.json", "*.safetensors")
+    if tokenizer:
+        paths = [path for path in folder.iterdir() if path.is_file() and _TOKENIZER_FILES.fullmatch(path.name)]
+    else:
+        paths = [path for glob in pattern for path in folder.glob(glob)]
+    return digest_of({path.name: file_sha256(path) for path in paths})
