@@ -5,22 +5,22 @@ A store on this machine's own disk needs no copy; its files are verified in plac
 
 import fcntl
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from babelray.errors import InputError, IntegrityError
 from babelray.index.digests import FileRecord, verify_file
 from babelray.index.layout import SegmentLayout
 from babelray.index.store import Store
+from babelray.keys import digest_of
+
+_BLOCK = 1 << 20
 
 
 class HasFiles(Protocol):
     """A record of a segment, as a manifest holds it."""
-
-    @property
-    def content_digest(self) -> str:
-        """Names the logical content."""
-        ...
 
     @property
     def files(self) -> Mapping[str, FileRecord]:
@@ -30,6 +30,9 @@ class HasFiles(Protocol):
 
 def materialize(store: Store, layout: SegmentLayout, record: HasFiles, cache: Path) -> Path:
     """A local folder with the verified files of a segment.
+
+    Every byte is read and compared on every call: a file may have changed since it was verified last, and reading it
+    once is what loading costs anyway.
 
     Args:
         store: Where the segment lies.
@@ -42,36 +45,45 @@ def materialize(store: Store, layout: SegmentLayout, record: HasFiles, cache: Pa
     """
     root = store.local_path(layout.root)
     if root is not None:
-        _verify(root, record.files)
+        for relative, one in sorted(record.files.items()):
+            verify_file(root / relative, one)
         return root
-    folder = cache / "segments" / f"{Path(layout.root).name}-{record.content_digest}"
-    folder.mkdir(parents=True, exist_ok=True)
-    # One process fetches while the others of this machine wait for it and then verify what it left.
-    with (folder / ".lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for relative, one in _missing(folder, record.files):
-            _fetch(store, f"{layout.root}/{relative}", folder / relative, one)
-    _verify(folder, record.files)
+    # Named by the files, not by the content: a segment built twice has equal content in other files.
+    folder = cache / "segments" / digest_of({relative: one.sha256 for relative, one in record.files.items()})
+    with _only_one(folder):
+        for relative, one in sorted(record.files.items()):
+            if not _is_intact(folder / relative, one):
+                _fetch(store, f"{layout.root}/{relative}", folder / relative, one)
     return folder
 
 
-def _missing(folder: Path, files: Mapping[str, FileRecord]) -> Iterable[tuple[str, FileRecord]]:
-    for relative, record in sorted(files.items()):
-        path = folder / relative
-        if not path.is_file() or path.stat().st_size != record.size:
-            yield relative, record
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """One process of this machine fetches a segment while the others wait; a killed one lets go."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _is_intact(path: Path, record: FileRecord) -> bool:
+    try:
+        verify_file(path, record)
+    except IntegrityError:
+        return False
+    return True
 
 
 def _fetch(store: Store, source: str, target: Path, record: FileRecord) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
+    # One name, since one process at a time gets here: what a killed one left is written over.
     temporary = target.with_name(f".tmp-{target.name}")
-    with store.open_input(source) as stream, temporary.open("wb") as sink:
-        while block := stream.read(1 << 20):
-            sink.write(block)
+    try:
+        with store.open_input(source) as stream, temporary.open("wb") as sink:
+            while block := stream.read(_BLOCK):
+                sink.write(block)
+    except InputError as error:
+        raise IntegrityError("a file of the generation is missing", where=source, fix="build it again") from error
     verify_file(temporary, record, where=source)
+    # A process that has mapped a damaged copy keeps it; renaming never changes bytes under a reader.
     os.replace(temporary, target)  # noqa: PTH105
-
-
-def _verify(folder: Path, files: Mapping[str, FileRecord]) -> None:
-    for relative, record in sorted(files.items()):
-        verify_file(folder / relative, record)

@@ -1,14 +1,11 @@
 """Sizes and SHA-256 of files: what a manifest or receipt says of every file it names."""
 
 import hashlib
-from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from babelray.errors import IntegrityError
-
-_BLOCK = 1 << 20
 
 
 class FileRecord(BaseModel):
@@ -32,16 +29,13 @@ def sha256_of_file(path: Path) -> str:
         return hashlib.file_digest(source, "sha256").hexdigest()
 
 
-def sha256_of_blocks(blocks: Iterable[bytes]) -> str:
-    """Hex SHA-256 of a stream."""
-    digest = hashlib.sha256()
-    for block in blocks:
-        digest.update(block)
-    return digest.hexdigest()
-
-
 def verify_file(path: Path, record: FileRecord, where: str | None = None) -> None:
-    """Check a local file against its record.
+    """Check a local file against its record, every byte of it.
+
+    Args:
+        path: The file.
+        record: What it must be.
+        where: How errors call it; by default as the record does.
 
     Raises:
         IntegrityError: The file is missing, shorter, longer, or holds other bytes.

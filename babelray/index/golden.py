@@ -5,10 +5,12 @@ vectors that look healthy and find the wrong things.
 """
 
 import base64
+import binascii
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from babelray.errors import ModelKeyMismatch
 from babelray.keys import Role
@@ -33,15 +35,29 @@ class GoldenVectors(BaseModel):
     """Texts and their vectors for both roles.
 
     Attributes:
+        model_key: Digest of the key of the embedder that made them.
         query, passage: base64 of little-endian float32 (texts, dimension).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    model_key: str
     texts: tuple[str, ...] = Field(min_length=1)
     dimension: int = Field(ge=1)
     query: str
     passage: str
+
+    @model_validator(mode="after")
+    def _vectors_fit_texts(self) -> Self:
+        expected = len(self.texts) * self.dimension * 4
+        for role, packed in ((Role.QUERY, self.query), (Role.PASSAGE, self.passage)):
+            try:
+                got = len(base64.b64decode(packed, validate=True))
+            except binascii.Error as error:
+                raise ValueError(f"golden vectors ({role}) are not base64") from error
+            if got != expected:
+                raise ValueError(f"golden vectors ({role}) have {got} bytes, not {expected}")
+        return self
 
     def vectors(self, role: Role) -> NDArray[np.float32]:
         """float32 (texts, dimension)."""
@@ -58,6 +74,7 @@ def make_golden(embedder: Embedder) -> GoldenVectors:
                 "the embedder refuses golden texts", where=f"{embedder.key.readable()}, {role}", got=dict(one.refused)
             )
     return GoldenVectors(
+        model_key=embedder.key.digest,
         texts=GOLDEN_TEXTS,
         dimension=embedder.key.dimension,
         query=_packed(encoded[Role.QUERY].vectors),
@@ -72,18 +89,25 @@ def check_golden(embedder: Embedder, golden: GoldenVectors) -> float:
         The smallest cosine.
 
     Raises:
-        ModelKeyMismatch: The dimension differs or a cosine is under 0.999.
+        ModelKeyMismatch: The embedder has another key, another dimension, or a cosine is under 0.999.
     """
+    if embedder.key.digest != golden.model_key:
+        raise ModelKeyMismatch(
+            "the embedder has another model key than the golden vectors",
+            got=f"{embedder.key.readable()} ({embedder.key.digest})",
+            allowed=golden.model_key,
+            fix="load the model that the generation's manifest names",
+        )
     worst = 1.0
     for role in Role:
         made = embedder.encode(golden.texts, role).vectors
         kept = golden.vectors(role)
         if made.shape != kept.shape:
-            raise ModelKeyMismatch("the embedder gives another dimension", got=made.shape, allowed=kept.shape)
+            raise ModelKeyMismatch("the embedder gives other shapes", got=made.shape, allowed=kept.shape)
         lengths = np.linalg.norm(made, axis=1) * np.linalg.norm(kept, axis=1)
         cosines = np.einsum("ij,ij->i", made, kept) / np.maximum(lengths, 1e-12)
         at = int(np.argmin(cosines))
-        if not cosines[at] >= MIN_COSINE:
+        if not cosines[at] >= MIN_COSINE:  # so that NaN fails too
             raise ModelKeyMismatch(
                 "the loaded embedder does not reproduce the generation's golden vectors",
                 where=f"{embedder.key.readable()}, {role}",

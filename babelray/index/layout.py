@@ -87,6 +87,20 @@ class IndexLayout:
         return GenerationLayout(f"{self.root}/generations/{generation}")
 
     @property
+    def pins(self) -> str:
+        """Folder of pins: a file a pinned generation, which garbage collection keeps whatever its other rules say."""
+        return f"{self.root}/pins"
+
+    def pin(self, generation: str) -> str:
+        """Who pinned a generation and why; created if absent, so that pinning never races with publishing."""
+        return f"{self.root}/pins/{generation}.json"
+
+    @property
+    def leases(self) -> str:
+        """Folder of leases: a file a searcher, naming the generations it holds open and until when it may."""
+        return f"{self.root}/leases"
+
+    @property
     def access_pointer(self) -> str:
         """Names the current access revision; changed only by compare-and-swap."""
         return f"{self.root}/access/access.json"
@@ -106,6 +120,20 @@ class RunLayout:
     def plan(self) -> str:
         """What was decided before work began."""
         return f"{self.root}/plan.json"
+
+    def unit(self, unit: str) -> str:
+        """Which parts of the input a unit consists of; a worker reads it by the unit's name."""
+        return f"{self.root}/units/{unit}.json"
+
+    @property
+    def golden(self) -> str:
+        """Golden vectors, by the first embedder that was loaded."""
+        return f"{self.root}/golden.json"
+
+    @property
+    def trained(self) -> str:
+        """The trained empty vector index that every segment starts from."""
+        return f"{self.root}/trained.faiss"
 
     def receipts(self, stage: str) -> str:
         """Folder of a stage's receipts."""

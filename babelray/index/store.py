@@ -5,11 +5,16 @@ behind the same methods (`If-None-Match` for `create_if_absent`, `If-Match` with
 """
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 from babelray.errors import ConfigError, InputError
 from babelray.index.digests import FileRecord
+
+LOCKS = ".locks"
+TEMPORARY = ".tmp-"
+"""Names that the store keeps for itself; no path may use them, and no listing shows them."""
 
 
 class Store(Protocol):
@@ -76,6 +81,15 @@ class Store(Protocol):
         """Remove a file or a whole folder; nothing happens where there is none."""
         ...
 
+    def sweep(self, prefix: str, older_than: timedelta) -> int:
+        """Remove what crashed writers left below a folder; returns how many files.
+
+        Args:
+            prefix: Folder to look through.
+            older_than: Age by last write. A writer at work touches its file all the time, so that an hour is safe.
+        """
+        ...
+
     def local_path(self, path: str) -> Path | None:
         """Where the file lies on this machine's disk, or `None` if it has to be copied first."""
         ...
@@ -85,11 +99,17 @@ def checked(path: str) -> str:
     """A store path in its one form.
 
     Raises:
-        InputError: The path is empty, absolute, or leaves the store.
+        InputError: The path is empty, absolute, leaves the store, or is a name that the store keeps for itself.
     """
     pure = PurePosixPath(path)
-    if not path or pure.is_absolute() or ".." in pure.parts or "\\" in path or "\0" in path or not pure.parts:
-        raise InputError("not a path inside the store", got=repr(path), allowed="relative, with / and without ..")
+    reserved = any(part == LOCKS or part.startswith(TEMPORARY) for part in pure.parts)
+    outside = not pure.parts or pure.is_absolute() or ".." in pure.parts or "\\" in path or "\0" in path
+    if outside or reserved:
+        raise InputError(
+            "not a path inside the store",
+            got=repr(path),
+            allowed=f"relative, with / and without .., and no part called {LOCKS} or {TEMPORARY}...",
+        )
     return pure.as_posix()
 
 
@@ -97,17 +117,20 @@ def open_store(uri: str) -> Store:
     """Open the store that a setting names; a local folder is created on the first write.
 
     Raises:
-        ConfigError: The scheme is not one that this version can write to.
+        ConfigError: Nothing is named, or the scheme is not one that this version can write to.
     """
     scheme, separator, rest = uri.partition("://")
     if separator and scheme != "file":
         raise ConfigError(
-            f"stores at {scheme}:// cannot be used by this version",
+            f"stores at {scheme}:// are not built yet: this version only writes to folders",
             where="store",
             got=uri,
             allowed="a local folder, or file:///folder",
             fix="set `store` to a folder that all workers share",
         )
+    folder = rest if separator else uri
+    if not folder.strip() or (separator and not folder.startswith("/")):
+        raise ConfigError("not a folder", where="store", got=repr(uri), allowed="a local folder, or file:///folder")
     from babelray.index.local_store import LocalStore
 
-    return LocalStore(Path(rest if separator else uri).expanduser().absolute())
+    return LocalStore(Path(folder).expanduser().absolute())

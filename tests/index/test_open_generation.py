@@ -63,6 +63,7 @@ def test_recall_under_the_floor_is_not_published(tmp_path):
     store = open_store(str(tmp_path / "store"))
     manifest = build(store, tmp_path, floor=0.5)
     worse = manifest.vectors.model_copy(update={"recall": 0.4})
+    store.delete(LAYOUT.index("main").generation("g1").manifest)
     write_manifest(store, LAYOUT.index("main").generation("g1"), manifest.model_copy(update={"vectors": worse}))
     with pytest.raises(GateFailed, match=r"recall@10 0\.400"):
         Catalog(store, "main").publish("g1")
