@@ -23,11 +23,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib.metadata import version as package_version
 from typing import NamedTuple
 
 import regex
 from icu4py.breakers import WordBreaker
 
+from babelray.keys import ANALYZER_VERSION
 from babelray.text.anchors import Anchor
 from babelray.text.folding import Field, fold, language_of, stem, stem_algorithm
 from babelray.text.han import simplify
@@ -115,6 +117,13 @@ def analyze(text: str, language: str, field: Field) -> list[Token]:
     if run:
         _add_run(readable, run, position, field, tokens)
     return tokens
+
+
+@lru_cache(maxsize=1)
+def analyzer_version() -> str:
+    """Names the rules of this module and the libraries whose data shape a term; a generation's manifest holds it."""
+    libraries = [f"{name}-{package_version(name)}" for name in ("icu4py", "PyStemmer", "opencc")]
+    return "/".join([ANALYZER_VERSION, *libraries, f"unicode-{unicodedata.unidata_version}"])
 
 
 def exact_terms(anchors: Iterable[Anchor]) -> tuple[str, ...]:

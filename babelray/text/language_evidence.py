@@ -31,7 +31,7 @@ _MAX_KANA = 4
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u30fc\uff66-\uff9d]")
 
 _ASCII_RUN = re.compile(r"[!-~]+")
-_TECHNICAL = re.compile(r"[\d_/\\@#=<>{}$%|~^]|[a-z][A-Z]|[A-Za-z]\.[A-Za-z]|::|^-|[A-Za-z]\(")
+_TECHNICAL = re.compile(r"[\d_/\\@#=<>{}$%|~^]|[a-z][A-Z]|[A-Za-z]\.[A-Za-z]|::|^-|[A-Za-z]\(|[a-z]-[a-z]+-[a-z]")
 _ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{2,}s?(?![^\W_])")
 _WORD = regex.compile(r"[\p{L}\p{M}]+")
 

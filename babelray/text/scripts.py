@@ -27,7 +27,7 @@ class _ScriptTable(dict[str, str]):
         super().__init__()
         codes = read_words("scripts.txt")
         self._pattern = regex.compile("|".join(rf"(?P<{code}>\p{{Script={code}}})" for code in codes))
-        # The marks of length and voice are `Common` in Unicode because both kana use them; they are never anything else.
+        # The marks of length and voice are `Common` in Unicode because both kana use them; they are nothing else.
         self.update(dict.fromkeys("ーｰﾞﾟ", "Kana"))
 
     def __missing__(self, char: str) -> str:

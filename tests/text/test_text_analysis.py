@@ -4,7 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from babelray.text.analysis import MAX_TERM, analyze, exact_terms
+from babelray.keys import ANALYZER_VERSION
+from babelray.text.analysis import MAX_TERM, analyze, analyzer_version, exact_terms
 from babelray.text.anchors import find_anchors
 
 
@@ -139,6 +140,12 @@ def test_exact_terms_hold_the_written_and_the_folded_form():
     assert exact_terms(find_anchors("RFC2119 and maxRetries maxRetries")) == (
         "RFC2119", "rfc 2119", "maxRetries", "maxretries",
     )  # fmt: skip
+
+
+def test_version_names_rules_and_libraries():
+    rules, *libraries = analyzer_version().split("/")
+    assert rules == ANALYZER_VERSION
+    assert [name.rpartition("-")[0] for name in libraries] == ["icu4py", "PyStemmer", "opencc", "unicode"]
 
 
 _LANGUAGES = st.sampled_from(["en", "tr", "zh-Hans", "ja", "fr", "sr-Latn", "th", "ar", "und", "zxx", ""])

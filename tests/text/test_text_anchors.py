@@ -155,7 +155,8 @@ def test_an_anchor_alone_is_still_that_anchor_or_lacks_its_context(text):
 
 _HOSTILE = [
     ".", "_", "a", "a.", "a-", "a_", "/a", "::", "-", "://", "a://", "http://", "@a", "1.1", "A", "A ", "{a}", "#1",
-    "RFC ", "a@a.a", "~/", "\\", "0x", "AbC", "为a", "(((http://", "1-1-", "v1.", "--a", "a:", "%a", "HTTP ", "ISO ", "[", "a+",
+    "RFC ", "a@a.a", "~/", "\\", "0x", "[", "a+", "AbC", "为a", "(((http://", "1-1-", "v1.",
+    "--a", "a:", "%a", "HTTP ", "ISO ",
 ]  # fmt: skip
 
 
