@@ -5,6 +5,7 @@ import re
 from babelray.glossary.breaks import base_language, is_spaceless, is_word_char, word_borders
 from babelray.glossary.inflect.rules import LanguageRules
 
+_HIRAGANA = re.compile("[\u3041-\u3096]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 MIN_UNBROKEN = 4
 """Han runs of this length are taken even across ICU's word borders: its dictionary cuts technical terms at will, and
@@ -25,7 +26,9 @@ class Boundaries:
     def whole_words(self, start: int, end: int) -> bool:
         """Whether both ends of a span are borders of words."""
         unbroken = end - start >= MIN_UNBROKEN and all("\u3400" <= c <= "\u9fff" for c in self.text[start:end])
-        return self._border(start, unbroken) and (self._border(end, unbroken) or self._suffix_follows(start, end))
+        if not self._border(start, unbroken):
+            return False
+        return self._border(end, unbroken) or self._suffix_follows(start, end) or self._okurigana_follow(start, end)
 
     def in_compound(self, start: int, end: int) -> bool:
         """Whether a span is a member of a compound whose other members are known words.
@@ -77,6 +80,8 @@ class Boundaries:
         if mark != "'":
             return True
         if is_word_char(before):  # the apostrophe follows: a genitive, or a contraction such as `you're`
+            if self.language in ("tr", "az"):
+                return True  # case endings of names: `Kubernetes'in`
             return self.text[at + 1 : at + 2] == "s" and not self.text[at + 2 : at + 3].isalpha()
         return self.language in ("fr", "it", "ca", "pt")  # it precedes: an elision such as `l'image`
 
@@ -87,6 +92,11 @@ class Boundaries:
         while last < len(self.text) and _HANGUL.match(self.text[last]):
             last += 1
         return self.text[end:last] in self.rules.suffixes
+
+    def _okurigana_follow(self, start: int, end: int) -> bool:
+        """A Japanese verb stem such as 読み込ん goes on in kana, with no border that ICU would see."""
+        kana = _HIRAGANA.match(self.text[end - 1]) and _HIRAGANA.match(self.text[end : end + 1])
+        return bool(kana) and any("\u4e00" <= char <= "\u9fff" for char in self.text[start:end])
 
     def _icu_borders(self) -> frozenset[int]:
         if self._icu is None:

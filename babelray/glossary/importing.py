@@ -153,18 +153,8 @@ def _fields(row: Mapping[str, Any], options: ImportOptions) -> tuple[dict[str, A
     if "term_id" not in values and "source" in values:
         values["term_id"] = f"{values.get('source_locale', '')}:{values['source']}"[:256]
     values.setdefault("kind", "custom_translation" if values.get("target") else "non_translatable")
-    if values["kind"] == "non_translatable" and values.get("target") != values.get("source"):
-        # A glossary may translate in one column what it marks as kept in another; that is a contradiction to report,
-        # so only an equal target is dropped below.
-        return values, _unknown(row, options)
-    if values["kind"] == "non_translatable":
-        values.pop("target", None)
-    return values, _unknown(row, options)
-
-
-def _unknown(row: Mapping[str, Any], options: ImportOptions) -> list[str]:
     known = {options.rename.get(name, name) for name in Term.model_fields} | options.ignore
-    return [column for column in row if column not in known]
+    return values, [column for column in row if column not in known]
 
 
 def _split(cell: str) -> list[str]:

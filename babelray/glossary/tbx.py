@@ -55,7 +55,6 @@ def _write_concept(entry: Element, terms: list[Term]) -> None:
     for term in terms:
         section = SubElement(entry, "langSec", {_XML_LANG: "mul" if term.target_locale == "*" else term.target_locale})
         _admin(section, "kind", term.kind.value)
-        _admin(section, "target_given", "yes" if term.target else "no")
         for name in _PLAIN:
             value = getattr(term, name)
             if value != getattr(_DEFAULT, name):
@@ -120,8 +119,6 @@ def _rows(entry: Element, sections: list[Element]) -> Iterator[dict[str, Any]]:
         row["forbidden_translations"] = [w for w, status in renderings if status.startswith("deprecated")]
         if row["target_locale"] == "mul":
             row["target_locale"] = "*"
-        if own.pop("target_given", "yes") == "no":
-            row["target"] = ""
         for name in _LISTS:
             if name in own:
                 own[name] = json.loads(own[name])

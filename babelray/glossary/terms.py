@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -49,6 +49,14 @@ class Term(BaseModel):
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     version: int = Field(default=1, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_way_to_say_untranslated(cls, values: Any) -> Any:
+        """A non-translatable term may name itself as target; it is kept with none, so that equal terms are equal."""
+        if not isinstance(values, dict) or values.get("kind") != TermKind.NON_TRANSLATABLE:
+            return values
+        return values | {"target": ""} if values.get("target") == values.get("source") else values
 
     @property
     def rendering(self) -> str:
