@@ -27,6 +27,9 @@ FieldName = Literal["text", "general", "title", "section", "exact"]
 WRITER_BYTES = 128 * 2**20
 """Memory of the writer before it flushes."""
 
+UNFILTERED = LexicalFilter(classes=None, blocked=(), admitted=(), as_of=None)
+"""For who takes the rows outside the scope out afterwards."""
+
 Term = tuple[str, int]
 """A term and its position."""
 

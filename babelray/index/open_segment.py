@@ -13,11 +13,18 @@ from numpy.typing import NDArray
 from babelray.errors import IntegrityError
 from babelray.index.access import AccessValues, CompiledScope
 from babelray.index.layout import SegmentLayout
-from babelray.index.lexical import LexicalPart, SegmentLexical
+from babelray.index.lexical import UNFILTERED, LexicalPart, SegmentLexical
 from babelray.index.row_access import ROWS_SCHEMA, RowAccess
 from babelray.index.segment_schema import CHUNKS_SCHEMA, DOCUMENTS_SCHEMA, SENTENCES_SCHEMA
 from babelray.index.vector_report import SearchPlan
-from babelray.index.vectors import Floats, Found, SegmentVectors
+from babelray.index.vectors import Floats, Found, SegmentVectors, count_rows, in_bitmap
+
+WIDE_SHARE = 0.3
+"""From this share of allowed rows on, asking without the filter clause was faster (100,000 rows, 5 fields)."""
+_CHUNK_CELLS = ("chunk_id", "document", "section_path", "start", "end", "content", "languages")
+_DOCUMENT_CELLS = (
+    "doc_id", "source_uri", "source_revision", "title", "text", "tenant_id", "knowledge_base_id", "updated_at",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,20 @@ class OpenSegment:
         return self.vectors.search(query, k, bits, allowed, plan)
 
     def search_lexical(self, parts: Sequence[LexicalPart], scope: CompiledScope, k: int) -> Found:
-        """Best rows by words that the scope allows; not yet checked on the way out."""
+        """Best rows by words that the scope allows; not yet checked on the way out.
+
+        A filter clause keeps Tantivy from skipping what cannot reach the top. So where most rows are allowed, more
+        rows are asked for without it and those outside are taken out here: the same rows in the same order, since no
+        score depends on the filter. Where that leaves too few, and under narrow scopes, the clause is used.
+        """
+        permitted = self.access.permitted(scope)
+        share = count_rows(permitted) / max(self.rows, 1)
+        if share >= WIDE_SHARE:
+            wanted = int(k / share * 1.5) + 16
+            whole = self.lexical.search(parts, UNFILTERED, wanted)
+            inside = np.flatnonzero(in_bitmap(permitted, whole.rows))[:k]
+            if len(inside) == k or len(whole.rows) < wanted:
+                return Found(whole.rows[inside], whole.scores[inside])
         return self.lexical.search(parts, self.access.lexical_filter(scope), k)
 
     def record(self, row: int, scope: CompiledScope) -> ChunkRecord:
@@ -103,8 +123,8 @@ class OpenSegment:
             IntegrityError: The span does not lie in the document's text.
         """
         self.access.check(np.array([row], dtype=np.int64), scope)
-        chunk = _row(self.chunks, row)
-        document = _row(self.documents, chunk["document"])
+        chunk = _cells(self.chunks, row, _CHUNK_CELLS)
+        document = _cells(self.documents, chunk["document"], _DOCUMENT_CELLS)
         start, end = chunk["start"], chunk["end"]
         if not 0 <= start < end <= len(document["text"]):
             raise IntegrityError(
@@ -144,9 +164,8 @@ def _table(path: Path, schema: pa.Schema) -> pa.Table:
     return table
 
 
-def _row(table: pa.Table, row: int) -> dict[str, Any]:
-    found: dict[str, Any] = table.slice(row, 1).to_pylist()[0]
-    return found
+def _cells(table: pa.Table, row: int, names: Sequence[str]) -> dict[str, Any]:
+    return {name: table[name][row].as_py() for name in names}
 
 
 def _declared(documents: pa.Table) -> list[AccessValues]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from babelray.errors import AccessDenied, IntegrityError
 from babelray.index.access import AccessValues, CompiledScope
-from babelray.index.vectors import Bits, pack_rows
+from babelray.index.vectors import Bits, count_rows, pack_rows
 
 BITMAPS_KEPT = 64
 """Bitmaps a segment keeps, least recently used first out: 125 kB each at a million rows."""
@@ -78,6 +78,7 @@ class RowAccess:
         self._doc_ids = doc_ids
         self._declared = declared
         self._bounded = np.flatnonzero((self.valid_from != _ALWAYS) | (self.valid_to != _NEVER))
+        self._vector_bits = pack_rows(self.has_vector)
         self._bitmaps: OrderedDict[tuple[str, str], Bits] = OrderedDict()
         self._lock = Lock()
         if self.rows and int(self.documents.max()) >= len(doc_ids):
@@ -112,26 +113,30 @@ class RowAccess:
         rows, first = np.unique(self.documents, return_index=True)
         return {int(row): int(self.classes[at]) for row, at in zip(rows, first, strict=True)}
 
-    def bitmap(self, scope: CompiledScope) -> tuple[Bits, int]:
-        """Rows that the scope allows and that have a vector.
-
-        Returns:
-            uint8 bitmap as `pack_rows` makes it, and the number of rows in it.
-        """
+    def permitted(self, scope: CompiledScope) -> Bits:
+        """Bitmap of the rows that the scope allows, as `pack_rows` makes it; read-only."""
         key = (scope.revision, scope.digest)
         with self._lock:
             bits = self._bitmaps.get(key)
             if bits is not None:
                 self._bitmaps.move_to_end(key)
         if bits is None:
-            bits = pack_rows(self._allowed(scope) & self.has_vector)
+            bits = pack_rows(self._allowed(scope))
             bits.flags.writeable = False
             with self._lock:
                 self._bitmaps[key] = bits
                 while len(self._bitmaps) > BITMAPS_KEPT:
                     self._bitmaps.popitem(last=False)
-        bits = self._at_time(bits, scope.as_of)
-        return bits, int(np.bitwise_count(bits).sum())
+        return self._at_time(bits, scope.as_of)
+
+    def bitmap(self, scope: CompiledScope) -> tuple[Bits, int]:
+        """Rows that the scope allows and that have a vector.
+
+        Returns:
+            uint8 bitmap as `pack_rows` makes it, and the number of rows in it.
+        """
+        bits = self.permitted(scope) & self._vector_bits
+        return bits, count_rows(bits)
 
     def lexical_filter(self, scope: CompiledScope) -> LexicalFilter:
         """The scope in this segment's numbers."""

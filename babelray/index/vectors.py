@@ -74,6 +74,17 @@ def pack_rows(allowed: NDArray[np.bool_]) -> Bits:
     return np.packbits(allowed, bitorder="little")
 
 
+def count_rows(bits: Bits) -> int:
+    """Rows in a bitmap."""
+    return int(np.bitwise_count(bits).sum(dtype=np.int64))
+
+
+def in_bitmap(bits: Bits, rows: Rows) -> NDArray[np.bool_]:
+    """Which of some rows are in a bitmap."""
+    inside: NDArray[np.bool_] = (bits[rows >> 3] >> (rows & 7).astype(np.uint8) & 1).astype(bool)
+    return inside
+
+
 def check_bitmap(bits: Bits, rows: int) -> None:
     """FAISS reads ids beyond a short bitmap as not allowed, and so drops rows without a word: refuse it before.
 

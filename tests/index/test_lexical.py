@@ -4,6 +4,7 @@ import pytest
 from babelray.errors import IntegrityError
 from babelray.index.access import compile_scope
 from babelray.index.lexical import (
+    UNFILTERED,
     LexicalBuilder,
     LexicalPart,
     LexicalRow,
@@ -18,7 +19,6 @@ from babelray.index.row_access import LexicalFilter
 from babelray.text.anchors import exact_tokens
 from tests.index.access_worlds import random_scope, random_world
 
-EVERYTHING = LexicalFilter(classes=None, blocked=(), admitted=(), as_of=None)
 PAGES = [
     ("en", "Retries", "The scheduler restarts failing pods; see ERR_CONN_RESET and set max_retries to 3."),
     ("zh-Hans", "调度器", "调度器会重启失败的容器组。设置max_retries可以限制重试次数，错误码 E1042。"),
@@ -75,33 +75,33 @@ def pages(tmp_path_factory):
     ],
 )
 def test_each_language_and_identifier_finds_its_page(pages, query, language, best):
-    found = pages.search(query_parts(query, [language]), EVERYTHING, 5)
+    found = pages.search(query_parts(query, [language]), UNFILTERED, 5)
     assert found.rows[0] == best, found
 
 
 def test_an_identifier_is_found_in_chinese_and_english_alike(pages):
-    found = pages.search(query_parts("max_retries", ["en"]), EVERYTHING, 5)
+    found = pages.search(query_parts("max_retries", ["en"]), UNFILTERED, 5)
     assert set(found.rows[:2]) == {0, 1}
 
 
 def test_versions_are_told_apart_in_the_exact_field(pages):
-    assert pages.search([LexicalPart("exact", ("v2.1.0",))], EVERYTHING, 5).rows.tolist() == [7]
-    assert pages.search([LexicalPart("exact", ("v2.1",))], EVERYTHING, 5).rows.tolist() == []
+    assert pages.search([LexicalPart("exact", ("v2.1.0",))], UNFILTERED, 5).rows.tolist() == [7]
+    assert pages.search([LexicalPart("exact", ("v2.1",))], UNFILTERED, 5).rows.tolist() == []
 
 
 def test_phrases_hold_on_text_that_was_cut_before(pages):
     words = tuple(term for term, _ in general_terms("failing pods"))
-    assert pages.search([LexicalPart("general", words, phrase=True)], EVERYTHING, 5).rows.tolist() == [0]
-    assert pages.search([LexicalPart("general", words[::-1], phrase=True)], EVERYTHING, 5).rows.size == 0
+    assert pages.search([LexicalPart("general", words, phrase=True)], UNFILTERED, 5).rows.tolist() == [0]
+    assert pages.search([LexicalPart("general", words[::-1], phrase=True)], UNFILTERED, 5).rows.size == 0
 
 
 def test_a_word_of_the_title_counts(pages):
-    assert pages.search(query_parts("retries", ["en"]), EVERYTHING, 1).rows.tolist() == [0]
-    assert pages.search([LexicalPart("title", ("upgrad",))], EVERYTHING, 3).rows.tolist() == [7]
+    assert pages.search(query_parts("retries", ["en"]), UNFILTERED, 1).rows.tolist() == [0]
+    assert pages.search([LexicalPart("title", ("upgrad",))], UNFILTERED, 3).rows.tolist() == [7]
 
 
 def test_no_words_and_nothing_allowed_give_nothing(pages):
-    assert pages.search([], EVERYTHING, 5).rows.size == 0
+    assert pages.search([], UNFILTERED, 5).rows.size == 0
     assert query_parts("?!", ["en"]) == []
     nobody = LexicalFilter(classes=(), blocked=(), admitted=(), as_of=None)
     assert pages.search(query_parts("max_retries", ["en"]), nobody, 5).rows.size == 0
@@ -109,7 +109,7 @@ def test_no_words_and_nothing_allowed_give_nothing(pages):
 
 def test_a_query_that_looks_like_syntax_is_only_words(pages):
     for text in ('"a AND (b OR', "title:retries^9", "*", "\\", "\ud800", "x" * 100_000):
-        pages.search(query_parts(text, ["en"]), EVERYTHING, 5)
+        pages.search(query_parts(text, ["en"]), UNFILTERED, 5)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -135,7 +135,7 @@ def test_filtered_search_is_the_unfiltered_one_without_the_hidden_rows(tmp_path,
         segment = build(folder, rows)
         access = world.row_access()
         parts = [LexicalPart("text", ("common", "w1", "w2"))]
-        whole = segment.search(parts, EVERYTHING, world.rows)
+        whole = segment.search(parts, UNFILTERED, world.rows)
         assert len(whole.rows) == world.rows
         for _ in range(25):
             scope = random_scope(rng)
@@ -156,7 +156,7 @@ def test_a_published_folder_is_not_written_to(tmp_path):
     for path in set(folder.iterdir()) - set(files):
         path.unlink()
     before = sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir())
-    assert SegmentLexical(files, 1).search(query_parts("pods", ["en"]), EVERYTHING, 1).rows.size == 1
+    assert SegmentLexical(files, 1).search(query_parts("pods", ["en"]), UNFILTERED, 1).rows.size == 1
     assert sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir()) == before
 
 

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from babelray.errors import AccessDenied, InputError, ModelKeyMismatch
+from babelray.index import open_segment
 from babelray.index.access import AccessScope, AccessValues, to_micros
 from babelray.index.access_changes import parse_changes
 from babelray.index.access_store import apply_changes, read_current
@@ -12,6 +13,7 @@ from babelray.index.lexical import LexicalPart, query_parts
 from babelray.index.reader import Hit, OpenGeneration
 from babelray.index.row_access import RowAccess
 from babelray.index.store import open_store
+from babelray.index.vectors import count_rows
 from tests.index.access_worlds import BASES, GROUPS, STATUSES, TENANTS, random_values
 from tests.index.segment_worlds import KEY, NOW, always_probe, open_world, unit_vectors
 
@@ -107,6 +109,27 @@ def test_no_channel_shows_a_row_outside_the_scope_and_the_exact_path_misses_none
     assert total > 100 and generation.violations == 0
 
 
+def test_asking_words_without_the_clause_gives_the_same_rows_in_the_same_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(open_segment, "WIDE_SHARE", 0.02)
+    rng = np.random.default_rng(21)
+    store = open_store(str(tmp_path / "store"))
+    generation, corpora = open_world(store, tmp_path / "work", rng, documents=60)
+    wide = 0
+    for number in range(60):
+        if number % 20 == 10:
+            apply_changes(store, "main", random_changes(rng, corpora))
+            generation.refresh_access()
+        compiled = generation.compile(random_scope(rng))
+        for segment in generation.segments:
+            wide += count_rows(segment.access.permitted(compiled)) >= 0.02 * segment.rows
+            for k in (1, 4, 15):
+                found = segment.search_lexical(WORDS, compiled, k)
+                plain = segment.lexical.search(WORDS, segment.access.lexical_filter(compiled), k)
+                assert found.rows.tolist() == plain.rows.tolist()
+                np.testing.assert_array_equal(found.scores, plain.scores)
+    assert wide > 20
+
+
 def small_world(tmp_path, seed=5, kind="flat"):
     store = open_store(str(tmp_path / "store"))
     generation, corpora = open_world(store, tmp_path / "work", np.random.default_rng(seed), kind)
@@ -150,9 +173,9 @@ def test_a_word_index_that_ignores_the_filter_is_caught(tmp_path):
     _, generation, _, scope = small_world(tmp_path)
     compiled = generation.compile(scope)
     other = generation.compile(scope.model_copy(update={"tenant_id": "b"}))
-    segment = generation.segments[0]
-    honest = segment.access.lexical_filter
-    segment.access.lexical_filter = lambda _: honest(other)
+    for segment in generation.segments:
+        honest = segment.search_lexical
+        segment.search_lexical = lambda parts, _, k, honest=honest: honest(parts, other, k)
     assert generation.search_lexical(WORDS, other, 50), "tenant b has something to leak"
     with pytest.raises(AccessDenied):
         generation.search_lexical(WORDS, compiled, 50)

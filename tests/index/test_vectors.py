@@ -15,6 +15,8 @@ from babelray.index.vectors import (
     VectorBuilder,
     check_bitmap,
     choose_kind,
+    count_rows,
+    in_bitmap,
     list_count,
     pack_rows,
     train,
@@ -96,6 +98,14 @@ def test_bits_beyond_the_rows_are_caught():
         check_bitmap(np.array([0b1111], dtype=np.uint8), 3)
     with pytest.raises(IntegrityError, match="does not fit"):
         check_bitmap(np.array([7], dtype=np.int64), 3)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=40), st.data())
+def test_bitmaps_are_read_as_they_were_packed(allowed, data):
+    bits = pack_rows(np.array(allowed))
+    rows = data.draw(st.lists(st.integers(0, len(allowed) - 1), max_size=10))
+    assert in_bitmap(bits, np.array(rows, dtype=np.int64)).tolist() == [allowed[row] for row in rows]
+    assert count_rows(bits) == sum(allowed)
 
 
 def test_files_are_the_serialized_bytes_and_the_same_each_time(tmp_path):
