@@ -26,6 +26,7 @@ _SHORTCODE = re.compile(
     re.X,
 )
 _ARGUMENT = re.compile(r'(?:([\w-]++)[ \t]*+=[ \t]*+)?"((?:[^"\\\n]|\\.)*+)"')
+_COMMENT = re.compile(r"<!--.*?-->", re.S)
 _COMMENT_END = re.compile(r"\{\{[<%][ \t]*/[ \t]*comment[ \t]*[>%]\}\}")
 
 # Arguments that a reader of the page sees.
@@ -106,6 +107,8 @@ class _Scanner:
         elif not tag["close"]:
             for shown_start, shown_end in _shown_arguments(tag):
                 self.cuts.append(Cut(start, shown_start, " " if start > tag.start() else ""))
+                comments = _COMMENT.finditer(self.text, shown_start, shown_end)
+                self.cuts.extend(Cut(*comment.span()) for comment in comments)
                 start = shown_end
         self.cuts.append(Cut(start, end))
         return end
