@@ -1,0 +1,315 @@
+"""The reindex job: plan, run, status. Ray carries names of units; everything else goes through the store."""
+
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import ray
+from ray.data import ActorPoolStrategy, Dataset
+
+from babelray.config import Settings
+from babelray.errors import GateFailed, IncompleteRun, InputError
+from babelray.index.generations import Catalog
+from babelray.index.store import Store, open_store
+from jobs.assemble import register_access, train_once, write_generation
+from jobs.cluster import actor_options, cluster_resources, connect, task_options
+from jobs.ledger import Outcome, Receipt, to_json
+from jobs.planning import Plan, make_plan, store_plan
+from jobs.preflight import check_fits, estimate
+from jobs.progress import Progress
+from jobs.stages.build import build_one
+from jobs.stages.embed import UNITS_IN_FLIGHT, EmbedUnits, embedder_threads
+from jobs.stages.prepare import prepare_unit
+from jobs.stages.unit_work import FAILED, Row
+from jobs.summary import Summary, totals
+
+Receipts = dict[str, Receipt]
+
+
+def run(
+    settings: Settings,
+    *,
+    limit: int | None = None,
+    publish: bool | None = None,
+    retry_quarantined: bool = False,
+    progress: Progress | None = None,
+) -> Summary:
+    """Build a generation of the corpus and publish it; resumes whatever an earlier run left.
+
+    Args:
+        settings: Of the job.
+        limit: Sample only so many parts of the input.
+        publish: Overrides `settings.publish`.
+        retry_quarantined: Try units again that killed their workers before.
+        progress: Told of every unit that ends.
+
+    Raises:
+        IncompleteRun: Units failed or are quarantined.
+        GateFailed: Too many records were rejected, or recall is under its floor; the generation stays unpublished.
+    """
+    progress = progress or Progress.silent()
+    progress.step("planning")
+    plan, units = make_plan(settings, limit)
+    connect(settings)
+    cpus, gpus = cluster_resources()
+    check_fits(settings, cpus, gpus, estimate(plan, cpus, gpus).index_bytes)
+    clock = _Clock()
+    store = store_plan(plan, units)
+    del units
+    if retry_quarantined:
+        _forget_quarantined(plan, store)
+    failed = _prepare_and_embed(plan, store, progress, clock)
+    prepare, embed = _done(plan, store, "prepare"), _done(plan, store, "embed")
+    summary = _summary(plan, store, failed, clock)
+    if failed:
+        raise _incomplete(summary, "run it again: finished units are kept", store, plan)
+    if not any(receipt.counts["chunks"] for receipt in prepare.values()):
+        raise _incomplete(summary, "nothing could be indexed; look at the rejects", store, plan)
+    plan = plan.without(summary.quarantined)
+    already = _has_manifest(plan, store)
+    if not already:
+        store.write_atomic(plan.run_layout.plan, to_json(plan.record))
+        _build(plan, store, prepare, embed, progress, clock)
+    summary = summary.model_copy(update={"already_built": already, **_describe(plan, store)})
+    wants = settings.publish if publish is None else publish
+    problem = _gate(summary, settings)
+    if wants and problem is None:
+        progress.step("publishing")
+        Catalog(store, settings.index).publish(plan.record.generation, reason=f"reindex run {plan.record.run}")
+        clock.lap("publish")
+    summary = summary.model_copy(
+        update={"published": wants and problem is None, "seconds": clock.seconds(), **clock.totals}
+    )
+    store.write_atomic(plan.run_layout.stats, to_json(summary))
+    if wants and problem is not None:
+        raise problem
+    return summary
+
+
+def status(settings: Settings, limit: int | None = None) -> dict[str, Any]:
+    """What is done of a run, from its receipts alone; needs no Ray.
+
+    Raises:
+        InputError: Such a run was never started.
+    """
+    plan, _ = make_plan(settings, limit)
+    store = open_store(settings.store)
+    if not store.exists(plan.run_layout.plan):
+        raise InputError(
+            "this run was never started",
+            where=f"{store.uri}, run {plan.record.run}",
+            fix="`babelray reindex run` with the same settings and input starts it",
+        )
+    units = set(plan.record.units)
+    pointer = Catalog(store, settings.index).pointer()
+    stages = {}
+    for stage in ("prepare", "embed"):
+        ledger = plan.ledger(stage, store)
+        receipts = ledger.receipts(sorted(ledger.done() & units))
+        quarantined = [unit for unit, one in receipts.items() if one.outcome is Outcome.QUARANTINED]
+        stages[stage] = {"done": len(receipts) - len(quarantined), "quarantined": quarantined, "of": len(units)}
+    return {
+        "run": plan.record.run,
+        "generation": plan.record.generation,
+        "model": plan.record.model_key.readable(),
+        "stages": stages,
+        "built": _has_manifest(plan, store),
+        "published": bool(pointer and pointer.generation == plan.record.generation),
+    }
+
+
+class _Clock:
+    """Wall seconds by step, from when Ray was up."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.perf_counter()
+        self._laps: dict[str, float] = {}
+        self.totals: dict[str, int] = {"prepared_now": 0, "embedded_now": 0, "computed_tokens": 0}
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self._laps[name] = round(now - self._last, 3)
+        self._last = now
+
+    def seconds(self) -> dict[str, float]:
+        return {**self._laps, "total": round(time.perf_counter() - self._began, 3)}
+
+
+def _prepare_and_embed(plan: Plan, store: Store, progress: Progress, clock: _Clock) -> dict[str, str]:
+    """Bring every unit to an embed receipt; returns the failed ones with their errors."""
+    settings, units = plan.settings, set(plan.record.units)
+    done = plan.ledger("embed", store).done() & units
+    todo = sorted(units - done)
+    before = plan.ledger("prepare", store).done()
+    progress.start(total=len(units), done=len(done))
+    failed: dict[str, str] = {}
+    for row in _stream(_embedding(plan, todo)) if todo else ():
+        progress.unit(str(row["unit"]), str(row["outcome"]), int(row["tokens"]))
+        if row["outcome"] == FAILED:
+            failed[str(row["unit"])] = str(row["error"])
+            progress.note(f"unit {row['unit']} failed: {row['error']}")
+            if len(failed) > settings.units.error_budget * len(units):
+                progress.note("the error budget is spent: stopping")
+                break
+        elif row["outcome"] == Outcome.DONE.value:
+            clock.totals["embedded_now"] += 1
+            clock.totals["computed_tokens"] += int(row["tokens"])
+    progress.stop()
+    finished = plan.ledger("embed", store).done()
+    gone = plan.ledger("prepare", store).receipts(unit for unit in todo if unit not in finished and unit not in failed)
+    for unit in todo:
+        quarantined = unit in gone and gone[unit].outcome is Outcome.QUARANTINED
+        if unit not in finished and unit not in failed and not quarantined:
+            failed[unit] = "it has no receipt: the job stopped before it, or its worker died"
+    clock.totals["prepared_now"] = len((plan.ledger("prepare", store).done() - before) & units)
+    clock.lap("prepare_and_embed")
+    return failed
+
+
+def _embedding(plan: Plan, units: list[str]) -> Dataset:
+    """The streaming part: prepare tasks feed a pool of embed actors, unit by unit."""
+    settings = plan.settings
+    resources = settings.resources
+    cpus, _ = cluster_resources()
+    threads = embedder_threads(cpus, resources.embed_actors, resources.torch_threads, resources.gpus_per_actor > 0)
+    worker_plan = plan.for_workers()
+    return (
+        _units([{"unit": unit} for unit in units])
+        .map(partial(prepare_unit, plan=worker_plan), **task_options(settings))
+        .map_batches(
+            EmbedUnits,
+            fn_constructor_kwargs={"plan": worker_plan, "threads": threads},
+            batch_size=1,
+            compute=ActorPoolStrategy(
+                size=min(resources.embed_actors, len(units)),
+                max_concurrent_calls_per_actor=UNITS_IN_FLIGHT,
+                max_tasks_in_flight_per_actor=UNITS_IN_FLIGHT + 1,
+            ),
+            **actor_options(settings),
+        )
+    )
+
+
+def _describe(plan: Plan, store: Store) -> dict[str, Any]:
+    """Fields of a summary that come from the manifest."""
+    manifest = Catalog(store, plan.record.index).show(plan.record.generation)
+    return {
+        "run": plan.record.run,
+        "generation": manifest.generation,
+        "recall": manifest.vectors.recall,
+        "filtered_recall": manifest.vectors.filtered_recall,
+        "index_bytes": manifest.size,
+        "segments": len(manifest.segments),
+    }
+
+
+def _build(plan: Plan, store: Store, prepare: Receipts, embed: Receipts, progress: Progress, clock: _Clock) -> None:
+    """Segments side by side, then the manifest."""
+    settings = plan.settings
+    units = tuple(sorted(embed))
+    segments = plan.segments(units)
+    rows = sum(prepare[unit].counts["chunks"] for unit in units)
+    worker_plan = plan.for_workers()
+    progress.step(f"building {len(segments)} segments")
+    # In tasks, so that the driver holds no vectors.
+    options = task_options(settings)
+    ray.get(ray.remote(**options)(train_once).remote(worker_plan, rows, units))
+    classes = register_access(plan, prepare)
+    work = [{"unit": number, "units": " ".join(members)} for number, members in segments.items()]
+    failed = {}
+    for row in _stream(_units(work).map(partial(build_one, plan=worker_plan, classes=classes), **options)):
+        if row["outcome"] not in (Outcome.DONE.value, "skipped"):
+            failed[str(row["unit"])] = str(row["error"] or row["outcome"])
+    receipts = _done(plan, store, "build")
+    missing = sorted(set(segments) - set(receipts))
+    clock.lap("build")
+    if missing:
+        raise IncompleteRun(
+            f"{len(missing)} of {len(segments)} segments were not built",
+            where=f"run {plan.record.run}",
+            got="; ".join(f"{number}: {failed.get(number, 'its worker died')}" for number in missing[:5]),
+            fix="run it again: finished segments are kept",
+        )
+    progress.step("measuring recall and writing the manifest")
+    segment_receipts = {number: receipts[number] for number in segments}
+    ray.get(ray.remote(**options)(write_generation).remote(worker_plan, prepare, embed, segment_receipts))
+    clock.lap("measure")
+
+
+def _units(rows: list[dict[str, str]]) -> Dataset:
+    # One block a unit: a block is what Ray schedules, retries and gives up.
+    return ray.data.from_items(rows, override_num_blocks=len(rows))
+
+
+def _stream(dataset: Dataset) -> Iterator[Row]:
+    yield from dataset.iter_rows()
+
+
+def _done(plan: Plan, store: Store, stage: str) -> Receipts:
+    """Receipts of units that ended well."""
+    ledger = plan.ledger(stage, store)
+    wanted: Iterable[str] | None = None if stage == "build" else sorted(ledger.done() & set(plan.record.units))
+    return {unit: one for unit, one in ledger.receipts(wanted).items() if one.outcome is Outcome.DONE}
+
+
+def _forget_quarantined(plan: Plan, store: Store) -> None:
+    for stage in ("prepare", "embed"):
+        ledger = plan.ledger(stage, store)
+        for unit, receipt in ledger.receipts(sorted(ledger.done() & set(plan.record.units))).items():
+            if receipt.outcome is Outcome.QUARANTINED:
+                ledger.forget(unit)
+
+
+def _has_manifest(plan: Plan, store: Store) -> bool:
+    return store.exists(Catalog(store, plan.record.index).layout(plan.record.generation).manifest)
+
+
+def _summary(plan: Plan, store: Store, failed: dict[str, str], clock: _Clock) -> Summary:
+    units = set(plan.record.units)
+    found = {stage: plan.ledger(stage, store).receipts(units) for stage in ("prepare", "embed")}
+    return Summary(
+        run=plan.record.run,
+        generation=plan.record.generation,
+        index=plan.record.index,
+        model=plan.record.model_key.readable(),
+        units=len(units),
+        failed=failed,
+        seconds=clock.seconds(),
+        **clock.totals,
+        **totals(found["prepare"], found["embed"]),
+    )
+
+
+def _gate(summary: Summary, settings: Settings) -> IncompleteRun | GateFailed | None:
+    """Why a built generation is not published by itself."""
+    if summary.quarantined:
+        return IncompleteRun(
+            f"{len(summary.quarantined)} of {summary.units} units kill their workers and are quarantined",
+            where=f"generation {summary.generation} holds the others",
+            got=", ".join(summary.quarantined[:5]),
+            fix="find the document with `babelray reindex status`, exclude it, and run again; or publish without it: "
+            f"babelray generations publish {summary.generation}",
+        )
+    rejected = sum(summary.rejects_by_reason.values())
+    share = rejected / max(rejected + summary.documents, 1)
+    if share > settings.units.reject_budget:
+        return GateFailed(
+            f"{share:.0%} of the records were rejected",
+            where=f"generation {summary.generation}",
+            got=", ".join(f"{reason}: {count}" for reason, count in summary.rejects_by_reason.items()),
+            allowed=f"at most {settings.units.reject_budget:.0%} (units.reject_budget)",
+            fix=f"look at the rejects, or publish all the same: babelray generations publish {summary.generation}",
+        )
+    return None
+
+
+def _incomplete(summary: Summary, fix: str, store: Store, plan: Plan) -> IncompleteRun:
+    store.write_atomic(plan.run_layout.stats, to_json(summary))
+    examples = [f"{unit}: {error}" for unit, error in list(summary.failed.items())[:5]]
+    return IncompleteRun(
+        f"{len(summary.failed)} of {summary.units} units failed",
+        where=f"run {summary.run}",
+        got="; ".join(examples) or f"rejects: {summary.rejects_by_reason}",
+        fix=fix,
+    )
