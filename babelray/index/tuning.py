@@ -154,20 +154,22 @@ def tune(segments: Sequence[TuningSegment], queries: Floats, kind: IndexKind, se
         settings: Target, floor, k and seed.
 
     Raises:
-        InputError: There is nothing to measure: fewer than two queries or no row with a vector.
+        InputError: There is nothing to measure: no query (for a tuned index two), or no row with a vector.
     """
     measured = _enough(segments)
-    if len(queries) < 2 or not any(one.present.any() for one in measured):
+    needed = 2 if kind == "ivf_sq8" else 1
+    if len(queries) < needed or not any(one.present.any() for one in measured):
         raise InputError(
             "recall cannot be measured",
             got=f"{len(queries)} queries, {sum(int(one.present.sum()) for one in measured)} rows with a vector",
-            allowed="at least 2 queries and 1 row",
+            allowed=f"at least {needed} queries and 1 row",
             fix="check the rejects and refused texts of the run: the corpus has no text that was embedded",
         )
     plan = SearchPlan(rows=measured[0].vectors.rows)
     if kind == "ivf_sq8":
         plan = _choose_plan(_Bench(measured, queries[::2], settings.recall_k), settings)
-    bench = _Bench(measured, queries[1::2], settings.recall_k)
+    # A flat index has nothing to tune, so all queries report.
+    bench = _Bench(measured, queries[1::2] if kind == "ivf_sq8" else queries, settings.recall_k)
     filtered = {}
     for number, share in enumerate(REPORT_SHARES):
         masks = bench.filters(share, settings.seed + 1000 + number)

@@ -61,7 +61,10 @@ def test_ivf_reaches_the_floor_plain_and_filtered(parts):
 def test_nothing_to_measure_is_an_error(parts):
     segments = segments_of(parts, "flat")
     with pytest.raises(InputError, match="cannot be measured"):
-        tune(segments, parts[2][:1], "flat", VectorSettings())
+        tune(segments, parts[2][:0], "flat", VectorSettings())
+    assert tune(segments, parts[2][:1], "flat", VectorSettings()).recall == 1.0
+    with pytest.raises(InputError, match="at least 2 queries"):
+        tune(segments_of(parts, "ivf_sq8"), parts[2][:1], "ivf_sq8", VectorSettings())
     bare = [TuningSegment(segments[0].vectors, np.zeros(3000, dtype=bool))]
     with pytest.raises(InputError, match="cannot be measured"):
         tune(bare, parts[2], "flat", VectorSettings())
