@@ -17,7 +17,9 @@ app = typer.Typer(help="Show the effective settings and what each one means.", n
 def show(
     config: ConfigOption = None,
     as_json: JsonOption = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema: every setting, its bounds, why.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema: every setting, its bounds, why.")
+    ] = False,
 ) -> None:
     """Print the settings in force: the YAML file, overridden by BABELRAY_* variables, over the defaults.
 

@@ -12,7 +12,7 @@ from cli.search import search
 app = typer.Typer(
     name="babelray",
     help="Multilingual search over versioned index generations, built by Ray Data jobs.\n\n"
-    "Start with: babelray reindex run --config configs/reindex-demo.yaml, then babelray search \"...\" --index demo.",
+    'Start with: babelray reindex run --config configs/reindex-demo.yaml, then babelray search "..." --index demo.',
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

@@ -2,6 +2,11 @@
 
 import logging
 import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -15,25 +20,43 @@ _LOCAL_OBJECT_STORE = 256 * 2**20
 
 def connect(settings: Settings) -> None:
     """Join the cluster that `RAY_ADDRESS` names, or start Ray on this machine; nothing happens if Ray is up already."""
+    talkative = settings.log_level == "DEBUG"
     if not ray.is_initialized():
-        # Workers must not be limited to Ray's own choice of one OpenMP thread: stages set their own.
         local: dict[str, Any] = (
             {}
             if os.environ.get("RAY_ADDRESS")
             else {"object_store_memory": _LOCAL_OBJECT_STORE, "include_dashboard": False}
         )
-        ray.init(
-            log_to_driver=settings.log_level == "DEBUG",
-            logging_level=logging.ERROR,
-            configure_logging=True,
-            **local,
-        )
+        with nullcontext() if talkative else _quiet_core():
+            ray.init(log_to_driver=talkative, logging_level=logging.INFO if talkative else logging.ERROR, **local)
     context = DataContext.get_current()
     context.enable_progress_bars = False
+    context.print_on_execution_start = False
     # A unit that keeps killing its worker is quarantined by its attempt markers; Ray must not end the job over it.
     context.max_errored_blocks = -1
-    context.print_on_execution_start = False
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    # Retries have no other way in yet than the remote arguments that Ray Data wants to rename.
+    warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
+    if not talkative:
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
+
+
+@contextmanager
+def _quiet_core() -> Iterator[None]:
+    """Keep the lines of Ray's native core off the terminal; what goes wrong in `ray.init` still raises.
+
+    Among them is an alarm about restartable actors whose arguments lie in the object store. Here the arguments are
+    small and owned by this driver, which outlives its actors.
+    """
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def cluster_resources() -> tuple[int, float]:

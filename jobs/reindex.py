@@ -26,6 +26,9 @@ from jobs.summary import Summary, totals
 
 Receipts = dict[str, Receipt]
 
+NOT_FAULTS = frozenset({"empty", "nothing_to_index"})
+"""Reject reasons that no budget counts: documentation sites are full of pages that hold nothing but a title."""
+
 
 def run(
     settings: Settings,
@@ -291,7 +294,7 @@ def _gate(summary: Summary, settings: Settings) -> IncompleteRun | GateFailed | 
             fix="find the document with `babelray reindex status`, exclude it, and run again; or publish without it: "
             f"babelray generations publish {summary.generation}",
         )
-    rejected = sum(summary.rejects_by_reason.values())
+    rejected = sum(count for reason, count in summary.rejects_by_reason.items() if reason not in NOT_FAULTS)
     share = rejected / max(rejected + summary.documents, 1)
     if share > settings.units.reject_budget:
         return GateFailed(
