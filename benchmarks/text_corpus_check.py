@@ -115,10 +115,12 @@ def crude_words(text: str) -> tuple[list[str], set[str]]:
     comments = " ".join(_COMMENT.findall(without_code))
     only = set(_WORD.findall(comments)) - set(_WORD.findall(everything_else))
     visible = _FENCE.sub("\n", _COMMENT.sub("", body))
-    return _WORD.findall(_MARKUP.sub(" ", _SHORTCODE.sub("", visible))), only
+    return _WORD.findall(_MARKUP.sub(" ", _SHORTCODE.sub("\0", visible))), only
 
 
-def check_page(document: Document, languages: LanguagePolicy, policy: TextSettings, tally: Tally, losses: Counter[str]) -> list[str]:
+def check_page(
+    document: Document, languages: LanguagePolicy, policy: TextSettings, tally: Tally, losses: Counter[str]
+) -> list[str]:
     """Prepare and check one page; counts go to `tally`."""
     began = time.perf_counter()
     prepared = prepare_document(document, languages, policy)
