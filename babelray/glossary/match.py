@@ -1,7 +1,7 @@
 """Matches of a glossary in a string: what binds a translator, where it stands, and why it was taken."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from babelray.glossary.automaton import Automaton, Hit, same_case
@@ -14,6 +14,9 @@ from babelray.glossary.ngrams import NGram, longest_term, ngrams, uncovered
 from babelray.glossary.normalize import Normalized, fold_text, normalize
 from babelray.glossary.protect import Protected, find_protected
 from babelray.glossary.terms import Term
+
+MAX_SCOPES = 256
+"""Scopes whose terms are remembered: a few per pair and tenant; the oldest makes room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +105,19 @@ class TermMatcher:
         self.automaton = Automaton(self.terms, source_locale)
         self.longest = longest_term((term.source for term in self.terms), source_locale)
         self._rules = language_rules(base_language(source_locale))
-        self._allowed: dict[MatchScope, dict[int, int]] = {}
+        self._allowed: dict[MatchScope, frozenset[int]] = {}
+        self._dated = frozenset(n for n, t in enumerate(self.terms) if t.valid_from or t.valid_to)
         self._context = {
             n: _context_words(t, source_locale) for n, t in enumerate(self.terms) if t.only_with or t.not_with
         }
 
     def count(self, scope: MatchScope) -> int:
         """Number of terms a scope allows: what the mode is chosen by."""
-        return len(self._allow(scope))
+        return len(self._allow(scope)) - len(self._expired(scope))
 
     def allowed(self, scope: MatchScope) -> list[Term]:
         """The terms a scope allows, in the glossary's order."""
-        return [self.terms[number] for number in self._allow(scope)]
+        return [self.terms[number] for number in sorted(self._allow(scope) - self._expired(scope))]
 
     def match(self, text: str, scope: MatchScope, *, pointer: str = "", with_ngrams: bool = False) -> StringMatches:
         """Find the terms of a string.
@@ -127,38 +131,38 @@ class TermMatcher:
         protected = find_protected(text)
         view = normalize(text, self.source_locale, protected)
         allowed = self._allow(scope)
-        found = self._enforced(view, pointer, allowed) if allowed else []
-        selected, contested = select(found, {self.terms[n].term_id: s for n, s in allowed.items()})
+        found = self._enforced(view, pointer, allowed, scope.as_of) if allowed else []
+        selected, contested = select(found, scope.target_locale)
         grams: tuple[NGram, ...] = ()
         if with_ngrams:
             windows = ngrams(view, self.source_locale, self.longest)
             grams = tuple(uncovered(windows, [(m.start, m.end) for m in found]))
         return StringMatches(text, protected, view, tuple(found), selected, contested, grams)
 
-    def _allow(self, scope: MatchScope) -> dict[int, int]:
-        """Numbers of the allowed terms with how specific their target locale is; remembered for each scope."""
-        known = self._allowed.get(scope)
+    def _allow(self, scope: MatchScope) -> frozenset[int]:
+        """Numbers of the terms of a scope, validity aside: it changes with every request's clock, the rest does not."""
+        key = replace(scope, as_of=None)
+        known = self._allowed.get(key)
         if known is None:
-            known = {}
-            for number, term in enumerate(self.terms):
-                in_domain = scope.domains is None or not term.domain or term.domain in scope.domains
-                specific = serves(term.target_locale, scope.target_locale)
-                if (
-                    term.tenant_id == scope.tenant_id
-                    and in_domain
-                    and specific is not None
-                    and term.is_valid(scope.as_of)
-                ):
-                    known[number] = specific
-            self._allowed[scope] = known
+            known = frozenset(n for n, term in enumerate(self.terms) if _in_scope(term, scope))
+            if len(self._allowed) >= MAX_SCOPES:
+                self._allowed.pop(next(iter(self._allowed)))
+            self._allowed[key] = known
         return known
 
-    def _enforced(self, view: Normalized, pointer: str, allowed: dict[int, int]) -> list[EnforcedMatch]:
+    def _expired(self, scope: MatchScope) -> frozenset[int]:
+        """Numbers of the scope's terms that do not hold at its time."""
+        dated = self._dated & self._allow(scope)
+        return frozenset(number for number in dated if not self.terms[number].is_valid(scope.as_of))
+
+    def _enforced(
+        self, view: Normalized, pointer: str, allowed: frozenset[int], as_of: datetime | None
+    ) -> list[EnforcedMatch]:
         borders = Boundaries(view.text, self.source_locale, self._rules, self.automaton.compound_words)
         checked: dict[tuple[int, int], MatchKind | None] = {}
         found: dict[tuple[int, int, int], EnforcedMatch] = {}
         for hit in self.automaton.find(view.text):
-            if hit.term not in allowed:
+            if hit.term not in allowed or (hit.term in self._dated and not self.terms[hit.term].is_valid(as_of)):
                 continue
             span = (hit.start, hit.end)
             if span not in checked:
@@ -194,12 +198,18 @@ class TermMatcher:
         return (not wanted or any(w in around for w in wanted)) and not any(w in around for w in unwanted)
 
 
+def _in_scope(term: Term, scope: MatchScope) -> bool:
+    if term.tenant_id != scope.tenant_id or (scope.domains is not None and term.domain not in ("", *scope.domains)):
+        return False
+    return serves(term.target_locale, scope.target_locale) is not None
+
+
 def _context_words(term: Term, locale: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(fold_text(w, locale) for w in term.only_with), tuple(fold_text(w, locale) for w in term.not_with)
 
 
 def select(
-    matches: Sequence[EnforcedMatch], specific: dict[str, int]
+    matches: Sequence[EnforcedMatch], target_locale: str
 ) -> tuple[tuple[EnforcedMatch, ...], tuple[tuple[EnforcedMatch, ...], ...]]:
     """Choose what goes into the prompt.
 
@@ -208,7 +218,7 @@ def select(
 
     Args:
         matches: All matches of one string.
-        specific: term_id -> how specific its target locale is, from `locales.serves`.
+        target_locale: Of the request; a term's own may be more or less specific.
 
     Returns:
         The selected matches by start, without overlap, and the groups of contested ones.
@@ -216,7 +226,8 @@ def select(
 
     def order(match: EnforcedMatch) -> tuple[int, int, int, int, int]:
         domain = 0 if match.term.domain else 1
-        return (match.start - match.end, match.kind.rank, domain, -specific.get(match.term.term_id, 0), match.start)
+        specific = serves(match.term.target_locale, target_locale) or 0
+        return (match.start - match.end, match.kind.rank, domain, -specific, match.start)
 
     chosen: list[EnforcedMatch] = []
     contested: list[tuple[EnforcedMatch, ...]] = []
