@@ -120,6 +120,10 @@ class EndpointSettings(_Group):
         default="local",
         description="local: only loopback and private addresses may be called; external: texts may leave",
     )
+    send_input_type: bool = Field(
+        default=False,
+        description="send `input_type` query or passage, for services that put a template of their own around the text",
+    )
     batch_size: int = Field(default=32, ge=1, le=2048)
     concurrency: int = Field(default=4, ge=1, le=64)
     timeout_seconds: float = Field(default=30.0, gt=0, le=600)

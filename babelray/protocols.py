@@ -19,7 +19,10 @@ class Encoded:
         tokens: int32 (n,), tokens the model read, special tokens and template included, after truncation.
         truncated: bool (n,), whether tokens were cut off.
         refused: position -> reason (`oom`, `non_finite`, `zero_vector`, ...), for texts that have no vector.
-        padded_tokens: tokens computed, padding included; `1 - tokens.sum() / padded_tokens` is the padding waste.
+        padded_tokens: tokens computed, padding included.
+        computed_tokens: tokens computed, padding not included. Less than `tokens.sum()` where equal texts were computed
+            once; `1 - computed_tokens / padded_tokens` is the padding waste.
+        tokens_estimated: whether `tokens` and `truncated` are estimates, because the model runs elsewhere.
     """
 
     vectors: NDArray[np.float32]
@@ -27,6 +30,8 @@ class Encoded:
     truncated: NDArray[np.bool_]
     refused: Mapping[int, str] = field(default_factory=dict)
     padded_tokens: int = 0
+    computed_tokens: int = 0
+    tokens_estimated: bool = False
 
 
 @runtime_checkable

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 def plan_batches(lengths: Sequence[int] | NDArray[np.integer], budget: int) -> list[NDArray[np.int64]]:
     """Group positions so that each group, padded to its longest member, computes at most `budget` tokens.
 
-    Longest first: the batch that needs most memory comes at the beginning, where running out of it costs least. Ties keep
-    the order of the input, so that the same lengths always give the same plan. A text that is over the budget by
+    Longest first: the batch that needs most memory comes at the beginning, where running out of it costs least. Ties
+    keep the order of the input, so that the same lengths always give the same plan. A text that is over the budget by
     itself is a batch of one.
 
     Args:

@@ -100,8 +100,9 @@ def convert(source: Path, target: Path) -> None:
     build_tokenizer(file.pieces).save(str(target / "tokenizer.json"))
     tokens = {"bos": file.pieces.bos, "eos": file.pieces.eos, "pad": file.pieces.pad, "unk": file.pieces.unk}
     settings = {f"{name}_token": file.pieces.pieces[number] for name, number in tokens.items()}
-    settings |= {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": file.sizes.positions}
-    (target / "tokenizer_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
+    settings |= {"tokenizer_class": "PreTrainedTokenizerFast"}
+    written: dict[str, object] = {**settings, "model_max_length": file.sizes.positions}
+    (target / "tokenizer_config.json").write_text(json.dumps(written, indent=1), encoding="utf-8")
 
 
 def build_tokenizer(pieces: E5Pieces) -> Tokenizer:

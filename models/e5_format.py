@@ -6,6 +6,8 @@ scores; blob; i32 entries and u32 bytes of a normalization map (skipped here: se
 directory, each u16 name length, name, u8 type, u32 elements, u64 absolute offset, u64 bytes.
 """
 
+import itertools
+import mmap
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,12 +71,13 @@ class E5File:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._data = np.memmap(path, dtype=np.uint8, mode="r")
         self._position = 0
         try:
+            with path.open("rb") as stream:
+                self._data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
             self.sizes, self.pieces, self._entries = self._read_all()
-        except struct.error as error:
-            raise IntegrityError("the model file is cut off", where=path, got=str(error)) from error
+        except (struct.error, ValueError) as error:
+            raise IntegrityError("the model file is damaged or cut off", where=path, got=str(error)) from error
 
     def tensor(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """One tensor as float32 in the given shape.
@@ -86,7 +89,7 @@ class E5File:
         if entry is None or entry.elements != int(np.prod(shape)):
             got = None if entry is None else f"{entry.elements} elements"
             raise IntegrityError("unexpected tensor", where=f"{self._path}: {name}", got=got, allowed=f"shape {shape}")
-        raw = self._data[entry.offset : entry.offset + entry.size]
+        raw = np.frombuffer(self._data[entry.offset : entry.offset + entry.size], dtype=np.uint8)
         expected = entry.elements * 4 if entry.kind == _F32 else entry.elements // _Q4_BLOCK * _BLOCK.itemsize
         if len(raw) != expected or entry.kind not in (_F32, _Q4):
             raise IntegrityError("a tensor's bytes do not fit its type", where=f"{self._path}: {name}", got=len(raw))
@@ -118,7 +121,7 @@ class E5File:
         offsets = self._unpack(f"<{count + 1}I")
         scores = self._unpack(f"<{count}f")
         (blob,) = self._unpack(f"<{blob_size}s")
-        pieces = [blob[start:end].decode("utf-8") for start, end in zip(offsets, offsets[1:], strict=False)]
+        pieces = [blob[start:end].decode("utf-8") for start, end in itertools.pairwise(offsets)]
         return E5Pieces(pieces, list(scores), bos, eos, pad, unk)
 
     def _read_entry(self) -> tuple[str, _Entry]:

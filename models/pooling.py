@@ -23,9 +23,8 @@ def pool(states: torch.Tensor, mask: torch.Tensor, pooling: Pooling) -> torch.Te
         # Sums are taken in fp32: a bf16 sum over 512 tokens loses what bf16 weights have kept.
         return (states.to(torch.float32) * weights).sum(dim=1) / weights.sum(dim=1)
     real = mask.to(torch.int64)
-    if pooling == "cls":
-        positions = real.argmax(dim=1)
-    else:
-        positions = mask.shape[1] - 1 - real.flip(dims=(1,)).argmax(dim=1)
+    # argmax gives the first of equal values: seen from the end it is the last.
+    last = mask.shape[1] - 1 - real.flip(dims=(1,)).argmax(dim=1)
+    positions = real.argmax(dim=1) if pooling == "cls" else last
     rows = torch.arange(states.shape[0], device=states.device)
     return states[rows, positions].to(torch.float32)

@@ -39,9 +39,9 @@ def model_key(settings: EmbedderSettings, cache: Path) -> ModelKey:
 
             return torch_model_key(settings, find_checkpoint(settings, cache))
         case EndpointSettings():
-            from models.embedders.endpoint import endpoint_model_key
+            from models.embedders.endpoint import endpoint_key
 
-            return endpoint_model_key(settings)
+            return endpoint_key(settings)
         case HashSettings():
             from models.embedders.hashed import hash_model_key
 

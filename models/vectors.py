@@ -12,7 +12,7 @@ ZERO_VECTOR = "zero_vector"
 OUT_OF_MEMORY = "oom"
 
 
-def normalized(vectors: NDArray[np.floating]) -> tuple[NDArray[np.float32], dict[int, str]]:
+def normalized(vectors: NDArray[np.floating] | NDArray[np.integer]) -> tuple[NDArray[np.float32], dict[int, str]]:
     """Bring n vectors to unit length; rows without a direction become zero and are named with their reason.
 
     Lengths are taken in float64, where no float32 input overflows or vanishes.
@@ -39,9 +39,12 @@ def spread(
     """Give each of n texts the result of the different text it equals.
 
     Args:
-        vectors: float32 (u, dimension) of the different texts; `lengths`, `truncated` and `refused` likewise.
+        vectors: float32 (u, dimension), of the different texts.
+        lengths: (u,), tokens of each.
+        truncated: bool (u,), whether tokens of it were cut off.
+        refused: Position among the u -> reason.
         rows: int64 (n,), which of the u each text is.
-        padded_tokens: Tokens computed for the u texts.
+        padded_tokens: Tokens computed for the u texts, padding included.
     """
     by_row = {row: refused[int(unique)] for row, unique in enumerate(rows) if int(unique) in refused} if refused else {}
     return Encoded(
@@ -50,4 +53,5 @@ def spread(
         truncated=truncated[rows],
         refused=by_row,
         padded_tokens=padded_tokens,
+        computed_tokens=int(sum(int(length) for unique, length in enumerate(lengths) if unique not in refused)),
     )

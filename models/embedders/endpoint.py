@@ -1,30 +1,36 @@
-"""An OpenAI-compatible embeddings service as an embedder: batched, bounded, retried, and every answer checked."""
+"""An OpenAI-compatible embeddings service as an embedder: bounded concurrency, no text over the data boundary."""
 
-import time
+import dataclasses
+import logging
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import httpx
 import numpy as np
 from numpy.typing import NDArray
 
 from babelray.config import EndpointSettings
-from babelray.errors import ConfigError, UpstreamError
+from babelray.errors import UpstreamError
 from babelray.keys import ModelKey, Role
 from babelray.protocols import Encoded
 from babelray.text.tokens import count_tokens
-from models.data_boundary import check_boundary
+from models.embedding_client import EmbeddingClient, StoppedError, TextsRefusedError
+from models.tokenization import unique_rows, without_surrogates
+from models.vectors import normalized, spread
 
-_RETRIED = {408, 425, 429, 500, 502, 503, 504}
-_FIRST_DELAY = 0.25
-_MAX_DELAY = 30.0
-_MAX_ANSWER_BYTES = 512 * 2**20
+logger = logging.getLogger(__name__)
+
+REFUSED_BY_SERVICE = "refused_by_service"
 
 
 def endpoint_key(settings: EndpointSettings) -> ModelKey:
-    """Key of an endpoint's vectors; the revision is what its operator calls this version."""
+    """Key of an endpoint's vectors; the revision is what its operator calls this version.
+
+    A service that is told the role puts its own template around the text, so the templates' versions say so.
+    """
+    by_role = "+input_type" if settings.send_input_type else ""
     return ModelKey(
         provider="endpoint",
         name=settings.model,
@@ -36,155 +42,146 @@ def endpoint_key(settings: EndpointSettings) -> ModelKey:
         max_tokens=settings.max_tokens,
         tokenizer_revision=settings.revision,
         query_template=settings.query_template,
-        query_template_version=settings.query_template_version,
+        query_template_version=settings.query_template_version + by_role,
         passage_template=settings.passage_template,
-        passage_template_version=settings.passage_template_version,
+        passage_template_version=settings.passage_template_version + by_role,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """Distinct rendered texts of a call, and the place of each text among them."""
+class RenderedTexts:
+    """What will be sent for n texts, u of them different.
+
+    Attributes:
+        texts: u rendered texts.
+        estimates: int64 (u,), tokens by the model-free counter, at least 1.
+        rows: int64 (n,), which of the u each given text is.
+    """
 
     texts: list[str]
-    place: NDArray[np.int64]
+    estimates: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    role: Role
 
 
 class EndpointEmbedder:
     """An `Embedder` over HTTP.
 
-    Token counts are estimates by the model-free counter, since the services count by request and not by text.
+    A service counts tokens by request, not by text: its count is divided among a batch's texts in proportion to the
+    model-free counter's estimates, which stand alone where the service does not count. `Encoded.tokens_estimated` is
+    always true here, and truncation is what the estimates say: the service does not tell.
 
     Args:
-        settings: URL, model, limits.
-        transport: Stands in for the network in tests.
+        settings: Limits and templates.
+        client: Sends the batches.
     """
 
-    def __init__(self, settings: EndpointSettings, transport: httpx.BaseTransport | None = None) -> None:
-        check_boundary(settings.url, settings.data_boundary)
+    def __init__(self, settings: EndpointSettings, client: EmbeddingClient) -> None:
         self._settings = settings
+        self._client = client
         self._key = endpoint_key(settings)
-        self._url = settings.url.rstrip("/") + "/embeddings"
-        headers = {"Authorization": f"Bearer {_read_secret(settings)}"} if settings.api_key_file else {}
-        # A redirect could lead over the data boundary, so none is followed.
-        self._client = httpx.Client(
-            timeout=settings.timeout_seconds, headers=headers, follow_redirects=False, transport=transport
-        )
+
+    @classmethod
+    def from_settings(
+        cls, settings: EndpointSettings, transport: httpx.BaseTransport | None = None
+    ) -> "EndpointEmbedder":
+        """Make the client too; see `EmbeddingClient` for what it refuses."""
+        return cls(settings, EmbeddingClient(settings, transport))
 
     @property
     def key(self) -> ModelKey:
-        """Key of all vectors."""
+        """The key of every vector this object returns."""
         return self._key
 
-    def tokenize(self, texts: Sequence[str], role: Role) -> Request:
-        """Put each distinct text into its role's template; the service tokenizes."""
-        distinct = list(dict.fromkeys(texts))
-        number = {text: at for at, text in enumerate(distinct)}
-        place = np.fromiter((number[text] for text in texts), dtype=np.int64, count=len(texts))
-        return Request([self._key.render(text, role) for text in distinct], place)
+    def tokenize(self, texts: Sequence[str], role: Role) -> RenderedTexts:
+        """Render each different text into its role's template; the service tokenizes."""
+        different, rows = unique_rows(texts)
+        rendered = [self._key.render(without_surrogates(text), role) for text in different]
+        estimates = np.array([max(1, count_tokens(text)) for text in rendered], dtype=np.int64)
+        return RenderedTexts(rendered, estimates, rows, role)
 
-    def embed(self, tokenized: Request) -> Encoded:
-        """Send the texts in batches and check what comes back.
+    def embed(self, tokenized: RenderedTexts) -> Encoded:
+        """Send the texts in batches, several at a time, and check what comes back.
 
         Raises:
-            UpstreamError: The service failed after its retries, or its answer is not what was asked for.
+            UpstreamError: The service failed after its retries, its answer is not what was asked for, or it refused
+                every text.
         """
-        texts, size = tokenized.texts, self._settings.batch_size
-        check_boundary(self._settings.url, self._settings.data_boundary)
-        batches = [texts[at : at + size] for at in range(0, len(texts), size)]
-        with ThreadPoolExecutor(max_workers=self._settings.concurrency) as pool:
-            parts = list(pool.map(self._ask, batches))
-        vectors = np.concatenate(parts) if parts else np.zeros((0, self._key.dimension), dtype=np.float32)
-        lengths = np.linalg.norm(vectors, axis=1)
-        zero = lengths < 1e-9
-        np.divide(vectors, lengths[:, None], out=vectors, where=~zero[:, None])
-        tokens = np.array([count_tokens(text) for text in texts], dtype=np.int32)
-        limit = self._key.max_tokens
-        place = tokenized.place
-        return Encoded(
-            vectors=vectors[place],
-            tokens=np.minimum(tokens, limit)[place],
-            truncated=(tokens > limit)[place],
-            refused=dict.fromkeys(np.flatnonzero(zero[place]).tolist(), "zero_vector"),
-            padded_tokens=int(np.minimum(tokens, limit).sum()),
+        count, size = len(tokenized.texts), self._settings.batch_size
+        work = _Work(
+            tokenized, np.zeros((count, self._key.dimension), dtype=np.float32), tokenized.estimates.copy(), {}
         )
+        with ThreadPoolExecutor(max_workers=self._settings.concurrency) as pool:
+            batches = (np.arange(start, min(start + size, count)) for start in range(0, count, size))
+            futures = [pool.submit(self._run_batch, members, work) for members in batches]
+        errors = [error for future in futures if (error := future.exception()) is not None]
+        if errors:
+            # Batches that were stopped because of another's failure are not the cause.
+            raise next((error for error in errors if not isinstance(error, StoppedError)), errors[0])
+        if count and len(work.refusals) == count:
+            raise UpstreamError(
+                "the embeddings service refused every text",
+                where=self._settings.url,
+                got=work.refusals[0],
+                fix="check model, token cap and key file of the embedder",
+            )
+        return self._encoded(work)
 
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Render and embed."""
+        """Render and embed n texts."""
         return self.embed(self.tokenize(texts, role))
 
-    def _ask(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        body = {"model": self._settings.model, "input": list(texts), "encoding_format": "float"}
-        problem = ""
-        for attempt in range(self._settings.retries + 1):
-            if attempt:
-                time.sleep(self._delay(attempt, problem))
+    def _run_batch(self, members: NDArray[np.int64], work: "_Work") -> None:
+        """Ask for one batch; halve it where the service refuses its texts, to find the one that is meant."""
+        pending = [members]
+        while pending:
+            part = pending.pop()
+            if work.stop.is_set():
+                raise StoppedError
+            texts = [work.tokenized.texts[member] for member in part]
             try:
-                answer = self._client.post(self._url, json=body)
-            except httpx.TransportError as error:
-                problem = f"{type(error).__name__}: {error}"
-                continue
-            if answer.status_code in _RETRIED:
-                problem = f"HTTP {answer.status_code} {answer.headers.get('retry-after', '')}".strip()
-                continue
-            return self._vectors(answer, len(texts))
-        raise UpstreamError(
-            "the embeddings service failed",
-            where=self._url,
-            got=problem,
-            allowed=f"an answer within {self._settings.retries + 1} attempts",
-            fix="see that the service runs; running the job again resumes",
-        )
+                answer = self._client.ask(texts, work.tokenized.role, work.stop)
+            except TextsRefusedError as error:
+                if len(part) > 1:
+                    half = (len(part) + 1) // 2
+                    pending += [part[half:], part[:half]]
+                    continue
+                work.refusals[int(part[0])] = str(error)
+                logger.warning("the embeddings service refused a text: %s", error)
+            except UpstreamError:
+                work.stop.set()
+                raise
+            else:
+                work.vectors[part] = answer.vectors
+                if answer.tokens is not None:
+                    work.tokens[part] = divided(answer.tokens, work.tokenized.estimates[part])
 
-    @staticmethod
-    def _delay(attempt: int, problem: str) -> float:
-        asked = problem.rpartition(" ")[2]
-        if problem.startswith("HTTP") and asked.isdigit() and len(problem.split()) == 3:
-            return min(float(asked), _MAX_DELAY)
-        return float(min(_FIRST_DELAY * 2 ** (attempt - 1), _MAX_DELAY))
-
-    def _vectors(self, answer: httpx.Response, count: int) -> NDArray[np.float32]:
-        if answer.status_code != 200:
-            raise UpstreamError(
-                "the embeddings service refused the request",
-                where=self._url,
-                got=f"HTTP {answer.status_code}: {answer.text[:200]}",
-                fix="check `embedder.model`, the key file and the texts' length",
-            )
-        if len(answer.content) > _MAX_ANSWER_BYTES:
-            raise self._nonsense(f"{len(answer.content)} bytes")
-        try:
-            data: list[dict[str, Any]] = answer.json()["data"]
-            rows = {int(item["index"]): np.asarray(item["embedding"], dtype=np.float32) for item in data}
-        except (ValueError, KeyError, TypeError) as error:
-            raise self._nonsense(f"{type(error).__name__}: {error}") from error
-        if sorted(rows) != list(range(count)):
-            raise self._nonsense(f"indexes {sorted(rows)[:8]}... for {count} texts")
-        shapes = {row.shape for row in rows.values()}
-        if shapes != {(self._key.dimension,)}:
-            raise self._nonsense(f"shapes {sorted(shapes)}, expected ({self._key.dimension},)")
-        vectors = np.stack([rows[at] for at in range(count)])
-        if not np.isfinite(vectors).all():
-            raise self._nonsense("values that are not finite")
-        return vectors
-
-    def _nonsense(self, got: str) -> UpstreamError:
-        return UpstreamError(
-            "the embeddings service answered something else than was asked for",
-            where=self._url,
-            got=got,
-            allowed="one finite vector a text, with its index",
-            fix="check that `embedder.model` and `embedder.dimension` belong together",
-        )
+    def _encoded(self, work: "_Work") -> Encoded:
+        vectors, refused = normalized(work.vectors)
+        refused |= dict.fromkeys(work.refusals, REFUSED_BY_SERVICE)
+        truncated = work.tokenized.estimates > self._key.max_tokens
+        tokens = np.minimum(work.tokens, self._key.max_tokens)
+        encoded = spread(vectors, tokens, truncated, refused, work.tokenized.rows, padded_tokens=int(tokens.sum()))
+        return dataclasses.replace(encoded, tokens_estimated=True)
 
 
-def _read_secret(settings: EndpointSettings) -> str:
-    path = settings.api_key_file
-    assert path is not None
-    try:
-        secret = path.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ConfigError("cannot read the API key", where=path, got=error.strerror) from error
-    if not secret or any(char.isspace() for char in secret):
-        raise ConfigError("the API key file must hold one key and nothing else", where=path)
-    return secret
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the threads of one call share; each writes to the rows of its own batch only."""
+
+    tokenized: RenderedTexts
+    vectors: NDArray[np.float32]
+    tokens: NDArray[np.int64]
+    refusals: dict[int, str]
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+def divided(total: int, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Divide a whole number in proportion to positive weights, so that the parts sum to it.
+
+    Args:
+        total: 0 or more.
+        weights: int64 (n,), at least 1 each.
+    """
+    bounds: NDArray[np.int64] = np.cumsum(weights) * total // weights.sum()
+    return np.diff(bounds, prepend=np.int64(0))
