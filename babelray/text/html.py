@@ -10,9 +10,12 @@ from babelray.text.leaves import Leaf, assemble
 from babelray.text.types import Block, BlockKind, Cut
 
 _INLINE = frozenset(
-    "a abbr acronym b bdi bdo big button cite code data del dfn em font i img input ins kbd label mark meter output "
-    "q rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split()
-)
+    {
+        "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "button", "cite", "code", "data", "del", "dfn", "em", "font",
+        "i", "img", "input", "ins", "kbd", "label", "mark", "meter", "output", "q", "rp", "rt", "ruby", "s", "samp",
+        "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
+    }
+)  # fmt: skip
 _HIDDEN = frozenset(
     {"script", "style", "template", "svg", "math", "title", "textarea", "iframe", "noembed", "noframes"}
 )
@@ -138,9 +141,8 @@ class _Builder:
                 self.gap = " "
         if self.leaf is None:
             self.leaf = Leaf(self._kind(), first, last, level=self.level, group=self._leaf_group())
-        elif self.leaf.end < first or self.gap:
-            if self.text[self.leaf.end : first] != self.gap:
-                self.leaf.cuts.append(Cut(self.leaf.end, first, self.gap))
+        elif self.text[self.leaf.end : first] != self.gap:
+            self.leaf.cuts.append(Cut(self.leaf.end, first, self.gap))
         self.leaf.end = last
         self.gap = " " if last < end else ""
         self._inner_cuts(first, last, _ENTITY if code else _SPACE_OR_ENTITY)

@@ -33,10 +33,11 @@ class HtmlToken:
 def html_tokens(text: str, start: int, end: int) -> Iterator[HtmlToken]:
     """Tokens of `text[start:end]`, which are disjoint and in order."""
     position = shown = start
+    last_comment_end = text.rfind("-->", start, end)
     while (mark := _MARK.search(text, position, end)) is not None:
         token = None
         if text.startswith(("<!", "<?"), mark.start()):
-            position = _after_declaration(text, mark.start(), end)
+            position = _after_declaration(text, mark.start(), end, last_comment_end)
         elif (tag := _TAG.match(text, mark.start(), end)) is not None:
             name = tag["name"].lower()
             token = HtmlToken("close" if tag["close"] else "open", *tag.span(), name, tag["rest"])
@@ -61,10 +62,10 @@ def html_tokens(text: str, start: int, end: int) -> Iterator[HtmlToken]:
         yield HtmlToken("text", shown, end)
 
 
-def _after_declaration(text: str, start: int, end: int) -> int:
+def _after_declaration(text: str, start: int, end: int, last_comment_end: int) -> int:
     if text.startswith("<!--", start):
-        close = text.find("-->", start + 2, end)
+        close = text.find("-->", start + 2, end) if start + 2 <= last_comment_end else -1
         # An unclosed comment would swallow the page; only its mark is dropped.
         return close + 3 if close >= 0 else start + 4
     close = text.find(">", start, end)
-    return close + 1 if close >= 0 else start + 2
+    return close + 1 if close >= 0 else end

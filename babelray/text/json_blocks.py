@@ -31,7 +31,7 @@ def _leaves(text: str) -> Iterator[Leaf]:
             if in_object and key is None:
                 key = _decode(token[1])
                 path[-1] = key
-            elif _HAS_LETTER.search(token[1]):
+            elif _HAS_LETTER.search(_decode(token[1])):
                 start, end = token.span(1)
                 yield Leaf(BlockKind.PARAGRAPH, start, end, list(_escapes(text, start, end)), path=_pointer(path))
         elif mark in "{[":
@@ -68,4 +68,6 @@ def _character(escape: str) -> str:
 
 
 def _decode(raw: str) -> str:
+    if "\\" not in raw:
+        return raw
     return _ESCAPE.sub(lambda found: _character(found[0]), raw)

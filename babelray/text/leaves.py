@@ -10,6 +10,7 @@ from babelray.text.types import Block, BlockKind, Cut
 # Never content in any format: NUL and the other control characters except tab and line ends, byte order marks.
 _UNREADABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufeff]+")
 
+
 @dataclass(slots=True)
 class Leaf:
     """A piece of content in the coordinates of the text that was parsed.

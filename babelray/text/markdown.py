@@ -10,7 +10,7 @@ from markdown_it.token import Token
 from babelray.text.code_kinds import code_kind
 from babelray.text.html import html_leaves
 from babelray.text.leaves import Leaf, assemble
-from babelray.text.lines import Lines, split_lines
+from babelray.text.lines import split_lines
 from babelray.text.markdown_inline import inline_cuts
 from babelray.text.markdown_source import source_cuts
 from babelray.text.markdown_tables import table_leaf

@@ -8,6 +8,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Container
+from html.entities import html5
 
 from babelray.text.types import Cut
 from babelray.text.wrapping import joint
@@ -19,7 +20,8 @@ _TOKEN = re.compile(
       | (?P<open>!?\[)
       | (?P<close>\])
       | (?P<auto><(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*+|[^\s<>@]++@[^\s<>@]++)>)
-      | (?P<tag></?[A-Za-z][A-Za-z0-9-]*+(?:\s++[^\s"'<>/=]++(?:\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'|[^\s"'=<>`]++))?+)*+\s*+/?>)
+      | (?P<tag></?[A-Za-z][A-Za-z0-9-]*+
+          (?:\s++[^\s"'<>/=]++(?:\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'|[^\s"'=<>`]++))?+)*+\s*+/?>)
       | (?P<entity>&(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)
       | (?P<line>(?<![ \t])[ \t]*+\\?\n[ \t]*+)""",
     re.X,
@@ -120,9 +122,9 @@ class _Inline:
         elif kind == "tag":
             self.cuts.append(Cut(start, end, " " if token[0][1:3].lower() == "br" else ""))
         elif kind == "entity":
-            shown = html.unescape(token[0])
-            if shown != token[0]:
-                self.cuts.append(Cut(start, end, shown))
+            # `html.unescape` also reads a name's beginning (`&notin` as `¬in`); Markdown reads whole names only.
+            if token[0][1] == "#" or token[0][1:] in html5:
+                self.cuts.append(Cut(start, end, html.unescape(token[0])))
         else:
             hard = token[0].startswith("  ") or "\\" in token[0]
             if not hard:

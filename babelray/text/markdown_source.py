@@ -56,6 +56,9 @@ class _Scanner:
         position = header.end() if header else 0
         if header:
             self.cuts.append(Cut(0, position))
+        elif self.text.startswith("\ufeff"):
+            # Before a heading or a list the mark would make a paragraph of it.
+            self.cuts.append(Cut(0, 1))
         while (event := _EVENT.search(self.text, position)) is not None:
             if event["fence"]:
                 position = self._after_fence(event)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container
+from itertools import pairwise
 
 from babelray.text.leaves import Leaf
 from babelray.text.lines import Lines
@@ -9,6 +10,7 @@ from babelray.text.markdown_inline import inline_cuts
 from babelray.text.types import BlockKind, Cut
 
 CELL_JOINT = " | "
+_ESCAPED_BAR = re.compile(r"\\\|")
 _BAR = re.compile(r"(?<!\\)\|")
 
 
@@ -23,6 +25,8 @@ def table_leaf(lines: Lines, first: int, last: int, references: Container[str]) 
             cuts = [
                 Cut(start + cut.start, start + cut.end, cut.replacement) for cut in inline_cuts(content, references)
             ]
+            # In a cell an escaped bar is a bar even inside code.
+            cuts.extend(Cut(start + bar.start(), start + bar.start() + 1) for bar in _ESCAPED_BAR.finditer(content))
             if leaf is None:
                 leaf = Leaf(BlockKind.TABLE, start, end, cuts)
             else:
@@ -36,7 +40,7 @@ def _cells(line: str, start: int) -> list[tuple[int, int]]:
     """Spans of the cells that hold something, their outer spaces not counted."""
     cells: list[tuple[int, int]] = []
     bars = [-1, *(bar.start() for bar in _BAR.finditer(line)), len(line)]
-    for left, right in zip(bars, bars[1:], strict=False):
+    for left, right in pairwise(bars):
         cell = line[left + 1 : right]
         shown = cell.strip(" \t>") if left < 0 else cell.strip()
         if shown:

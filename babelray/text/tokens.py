@@ -9,13 +9,13 @@ too much is a little short, one that counts too little is truncated (`benchmarks
 import math
 import re
 
-_ASCII = r"[A-Z]?[a-z]{1,5}|[A-Z]{1,2}|[0-9]{1,2}|[!-/:-@\[-`{-~]"
+_ASCII = r"[A-Z]?[a-z]{1,5}|[A-Z]{1,2}|[0-9]{1,2}|[^\w\s]|_"
 # A space before a symbol or an unspaced script is often a token of its own; so is the beginning of a text there.
-_PIECE_ASCII = re.compile(rf"(?:\A|\s)(?=[!-/:-@\[-`{{-~])|{_ASCII}")
+_PIECE_ASCII = re.compile(rf"(?:\A|\s)(?=[^\w\s])|{_ASCII}")
 _PIECE = re.compile(
     r"(?:\A|\s)(?=[^\w\s]|[\u3040-\u30ff\u3400-\u9fff])"
     r"|[A-Z\u00c0-\u00de]?[a-z\u00df-\u00ff]{1,5}|[A-Z]{1,2}|[0-9]{1,2}"
-    r"|[\u0370-\u03ff]{1,3}|[\u0400-\u052f]{1,4}"
+    r"|_|[\u0370-\u03ff]{1,3}|[\u0400-\u052f]{1,4}"
     r"|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3][\w\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0e4e]{0,2}|[^\w\s]"
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")

@@ -117,11 +117,8 @@ def _chosen_format(path: str, source: SourceSettings) -> PartFormat | None:
         return None
     by_name = EXTENSIONS.get(_extension(path))
     wanted = by_name if source.format == "auto" else source.format
-    if source.include:
-        # Patterns say what is wanted, so that a page may have any name; `auto` still needs a known one.
-        chosen = any(matches(path, pattern) for pattern in source.include)
-    else:
-        chosen = by_name == wanted
+    # Patterns say what is wanted, so that a page may have any name; `auto` still needs a known one.
+    chosen = any(matches(path, pattern) for pattern in source.include) if source.include else by_name == wanted
     if not chosen or any(matches(path, pattern) for pattern in source.exclude):
         return None
     return wanted
@@ -132,7 +129,7 @@ def _extension(path: str) -> str:
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether a relative path meets a glob pattern: `*` stays in a folder, `**` crosses folders, `?` is one character."""
+    """Whether a relative path meets a glob pattern: `*` stays in a folder, `**` crosses them, `?` is one character."""
     return _glob(pattern).fullmatch(path) is not None
 
 
