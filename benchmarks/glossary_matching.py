@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from babelray.glossary.match import MatchScope, StringMatches, TermMatcher
+from babelray.glossary.ngrams import ngrams
 from babelray.glossary.payload import parse_payload, read_payloads
 from babelray.glossary.terms import Term, TermKind
 
@@ -40,6 +41,8 @@ ARTICLES = {
     "de": {"der", "die", "das", "ein", "eine"},
     "es": {"el", "la", "los", "las", "un", "una"},
 }
+PRONOUNS = {"you", "your", "sie", "ihr"}
+"""The dictionaries give all forms of a pronoun one lemma: they are not labelled."""
 KEYS_PER_PAYLOAD = 20
 
 
@@ -91,6 +94,15 @@ def load_strings(data: Path, locale: str) -> list[tuple[str, str, str]]:
     return [(f.parent.name, s.pointer, s.value) for f in files for p in read_payloads(f) for s in p.strings]
 
 
+def is_gerund(term: LabelledTerm, language: str) -> bool:
+    """Whether a term is English in -ing or -ed.
+
+    `testing` and `test`, `parsing` and `parse` share a dictionary word, but whether they are one term is the
+    glossary's to say. Such finds are counted apart, and the matcher does not look for them.
+    """
+    return language == "en" and term.words[-1].casefold().endswith(("ing", "ed"))
+
+
 class Labeller:
     """The slow, independent method."""
 
@@ -110,10 +122,12 @@ class Labeller:
 
     def term(self, written: str) -> LabelledTerm | None:
         """Words of a term without remark, quotes and article."""
+        if re.search(r"[+`#&]", written):
+            return None  # the sign is part of the term, and this method sees only words
         words = [w for w in WORD.findall(REMARK.sub("", written)) if w]
         if len(words) > 1 and words[0].casefold() in ARTICLES.get(self.language, ()):
             words = words[1:]
-        if not words:
+        if not words or (len(words) == 1 and words[0].casefold() in PRONOUNS):
             return None
         cased = len(words) == 1 and (len(words[0]) == 1 or (words[0].isupper() and self._known(words[0].lower())))
         return LabelledTerm(written, tuple(words), cased)
@@ -184,6 +198,8 @@ def measure_recall(
         bucket = "1-5" if size <= 5 else "6-20" if size <= 20 else "over 20"
         for written, label in sorted(near.items()):
             kind = labeller.label(runs, label)
+            if kind == "inflected" and is_gerund(label, source):
+                kind = "base of a gerund"
             if kind:
                 counts[kind, bucket, written in got] += 1
                 if written not in got:
@@ -194,7 +210,7 @@ def measure_recall(
         "patterns": matcher.automaton.patterns,
     }
     recall["matches by kind"] = dict(Counter(m.kind.value for _, r in results for m in r.enforced))
-    for kind in ("exact", "inflected"):
+    for kind in ("exact", "inflected", "base of a gerund"):
         for bucket in ("1-5", "6-20", "over 20", "all"):
             hit, missed = (
                 sum(n for (k, b, g), n in counts.items() if k == kind and bucket in (b, "all") and g is good)
@@ -251,9 +267,13 @@ def measure_speed(data: Path, payloads: list[str], seed: int) -> dict[str, Any]:
         times = [t for _ in range(3) for t in _times(matcher, scope, payloads)]
         cuts = statistics.quantiles(times, n=100)
         found[f"{size} terms"] = {
-            "build_s": round(built, 2), "patterns": matcher.automaton.patterns, "payloads_per_s": round(len(times) / sum(times), 1),
-            "p50_ms": round(cuts[49] * 1e3, 2), "p95_ms": round(cuts[94] * 1e3, 2), "p99_ms": round(cuts[98] * 1e3, 2),
-        }  # fmt: skip
+            "build_s": round(built, 2),
+            "patterns": matcher.automaton.patterns,
+            "payloads_per_s": round(len(times) / sum(times), 1),
+            "p50_ms": round(cuts[49] * 1e3, 2),
+            "p95_ms": round(cuts[94] * 1e3, 2),
+            "p99_ms": round(cuts[98] * 1e3, 2),
+        }
     return found
 
 
@@ -273,8 +293,6 @@ def count_ngrams(data: Path, payloads: list[str]) -> dict[str, Any]:
     total, every, left = 0, set(), set()
     for raw in payloads:
         for string in parse_payload(raw).strings:
-            from babelray.glossary.ngrams import ngrams
-
             view = empty.match(string.value, scope).normalized
             grams = [g.text for g in ngrams(view, "en", 3)]
             total += len(grams)

@@ -21,7 +21,7 @@ def base_language(locale: str) -> str:
 
 def is_spaceless(char: str) -> bool:
     """Whether a character belongs to a script that is written without spaces between words."""
-    return _SPACELESS.match(char) is not None
+    return char >= "\u0e00" and _SPACELESS.match(char) is not None
 
 
 def has_spaceless(text: str) -> bool:

@@ -8,6 +8,7 @@ from babelray.glossary.breaks import base_language
 from babelray.glossary.inflect.phrases import inflect
 from babelray.glossary.inflect.rules import LanguageRules, language_rules
 from babelray.glossary.inflect.spelling import Base, bases, clips, initialism, spelled_otherwise
+from babelray.glossary.ngrams import stop_words
 from babelray.glossary.terms import Term, TermKind
 
 _ALL_CAPITALS = re.compile(r"[A-ZÀ-ÖØ-Þ][A-ZÀ-ÖØ-Þ0-9]*s?")
@@ -29,7 +30,10 @@ class MatchKind(StrEnum):
     @property
     def rank(self) -> int:
         """0 for the most trusted kind."""
-        return list(MatchKind).index(self)
+        return _RANKS[self]
+
+
+_RANKS = {kind: rank for rank, kind in enumerate(MatchKind)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,12 @@ def _needs_case(text: str, term: Term, rules: LanguageRules | None) -> bool:
         return term.case == "sensitive"
     if len(text) == 1:
         return text.isascii()
-    if rules is None or not {text.lower(), text.lower().removesuffix("s")} & set(rules.common_words):
+    if rules is None:
+        return False
+    lower = text.lower()
+    if rules.cased and text[:1].isupper() and lower in stop_words(rules.language):
+        return True  # `Sie` is not `sie`
+    if lower not in rules.ambiguous_words and lower.removesuffix("s") not in rules.ambiguous_words:
         return False
     return _ALL_CAPITALS.fullmatch(text) is not None or (term.kind is TermKind.NON_TRANSLATABLE and text[:1].isupper())
 

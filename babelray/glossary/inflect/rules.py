@@ -13,6 +13,18 @@ MIN_LETTERS = 3
 """Shorter words are not inflected: `ad` would give `added`."""
 
 
+MAX_REMEMBERED = 200_000
+
+
+def _fill(ending: str, match: re.Match[str]) -> str:
+    """`match.expand`, without parsing the template each time."""
+    if "\\" not in ending:
+        return ending
+    for number, group in enumerate(match.groups(default=""), start=1):
+        ending = ending.replace(f"\\{number}", group)
+    return ending
+
+
 class WordRule(BaseModel):
     r"""An ending and what takes its place in each slot (plural, past...).
 
@@ -70,12 +82,30 @@ class LanguageRules(BaseModel):
         return {word: tuple(w for w in group if w != word) for group in self.spellings for word in group}
 
     @cached_property
+    def ambiguous_words(self) -> frozenset[str]:
+        """`common_words` as a set."""
+        return frozenset(self.common_words)
+
+    @cached_property
+    def _slots_of(self) -> dict[tuple[str, PartOfSpeech], dict[str, list[str]]]:
+        """Words already worked out: phrases of one glossary share most of their words."""
+        return {}
+
+    @cached_property
     def frozen_words(self) -> frozenset[str]:
         """Words that never inflect."""
         return frozenset(self.uninflected)
 
     def word_slots(self, word: str, pos: PartOfSpeech) -> dict[str, list[str]]:
         """Forms of one word as one part of speech, by slot; empty if it has none."""
+        known = self._slots_of.get((word, pos))
+        if known is None:
+            if len(self._slots_of) >= MAX_REMEMBERED:
+                self._slots_of.clear()
+            known = self._slots_of[word, pos] = self._work_out(word, pos)
+        return known
+
+    def _work_out(self, word: str, pos: PartOfSpeech) -> dict[str, list[str]]:
         lower = word.lower()
         if _ACRONYM.fullmatch(word):
             slots = self.acronym_slots if pos == "noun" else {}
@@ -98,7 +128,7 @@ class LanguageRules(BaseModel):
                 stem = word[: match.start()] if len(word) == len(lower) else lower[: match.start()]
                 for slot, endings in rule.slots.items():
                     if slot not in exceptions:
-                        found[slot] = [stem + match.expand(ending) for ending in endings.split("|")]
+                        found[slot] = [stem + _fill(ending, match) for ending in endings.split("|")]
                 break
         return {slot: kept for slot, forms in found.items() if (kept := [f for f in forms if f.lower() not in banned])}
 
