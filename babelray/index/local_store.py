@@ -63,10 +63,10 @@ class LocalStore:
         Raises:
             InputError: There is no such file.
         """
-        try:
-            return pa.memory_map(str(self._at(path)))
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise InputError("no such file in the store", where=self.uri, got=path) from None
+        target = self._at(path)
+        if not target.is_file():
+            raise InputError("no such file in the store", where=self.uri, got=path)
+        return pa.memory_map(str(target))
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file."""
