@@ -11,7 +11,6 @@ from babelray.config import TorchSettings
 from babelray.errors import ConfigError, IntegrityError, UpstreamError
 from babelray.keys import ModelKey, digest_of
 from models.node_folders import file_sha256
-from models.tokenization import TextTokenizer
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 # All that is loaded; code and pickled weights of a repository never reach the disk.
@@ -88,8 +87,7 @@ def torch_model_key(settings: TorchSettings, folder: Path) -> ModelKey:
     Raises:
         ConfigError: More tokens than the model has positions, or the folder's digest is not the pinned one.
     """
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config = config.get("text_config", config)
+    config = read_config(folder)
     _check_positions(settings, config)
     local = is_local(settings)
     return ModelKey(
@@ -106,6 +104,28 @@ def torch_model_key(settings: TorchSettings, folder: Path) -> ModelKey:
         passage_template=settings.passage_template,
         passage_template_version=settings.passage_template_version,
     )
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The checkpoint's `config.json`; of a model with several parts, the text part.
+
+    Raises:
+        ConfigError: Not JSON, or without the fields of an encoder.
+    """
+    try:
+        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = config.get("text_config", config)
+        int(config["hidden_size"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError("the checkpoint's configuration cannot be used", where=folder, got=repr(error)) from error
+    return config
+
+
+def load_tensors(folder: Path) -> dict[str, torch.Tensor]:
+    """All weights of a checkpoint by name, memory-mapped, as they were saved."""
+    from safetensors.torch import load_file
+
+    return {name: tensor for path in sorted(folder.glob("*.safetensors")) for name, tensor in load_file(path).items()}
 
 
 def load_model(folder: Path, dtype: str, device: torch.device) -> torch.nn.Module:
@@ -138,8 +158,19 @@ def load_model(folder: Path, dtype: str, device: torch.device) -> torch.nn.Modul
     return loaded
 
 
-def load_tokenizer(folder: Path, key: ModelKey) -> TextTokenizer:
-    """The checkpoint's Rust tokenizer.
+def load_own_tokenizer(folder: Path) -> tuple[Any, int]:
+    """Like `load_tokenizer`, for checkpoints whose `tokenizer.json` is known to be all there is to it.
+
+    Spares the seconds that importing transformers takes.
+    """
+    from tokenizers import Tokenizer
+
+    backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return backend, read_config(folder)["pad_token_id"]
+
+
+def load_tokenizer(folder: Path) -> tuple[Any, int]:
+    """The checkpoint's Rust tokenizer (`tokenizers.Tokenizer`), and its padding id.
 
     Raises:
         ConfigError: It has none, or needs code from the repository.
@@ -153,7 +184,7 @@ def load_tokenizer(folder: Path, key: ModelKey) -> TextTokenizer:
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ConfigError("the checkpoint has no fast tokenizer", where=folder, allowed="a tokenizer.json")
-    return TextTokenizer(backend, key, pad_id=tokenizer.pad_token_id or 0)
+    return backend, tokenizer.pad_token_id or 0
 
 
 def choose_device(wanted: str) -> torch.device:

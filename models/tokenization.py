@@ -31,14 +31,9 @@ class Tokenized:
         """int64 (u,): tokens of each different text."""
         return np.diff(self.starts)
 
-    def padded(self, members: NDArray[np.int64], pad_id: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Ids and mask, both int64 (len(members), longest member), padded on the right."""
-        lengths = self.lengths[members]
-        width = max(1, int(lengths.max(initial=1)))
-        mask = (np.arange(width) < lengths[:, None]).astype(np.int64)
-        ids = np.full(mask.shape, pad_id, dtype=np.int64)
-        ids[mask.astype(bool)] = np.concatenate([self.ids[self.starts[m] : self.starts[m + 1]] for m in members])
-        return ids, mask
+    def joined(self, members: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Ids of some of the u texts, one after the other."""
+        return np.concatenate([self.ids[self.starts[member] : self.starts[member + 1]] for member in members])
 
 
 def unique_rows(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
@@ -61,15 +56,13 @@ class TextTokenizer:
     Args:
         backend: A `tokenizers.Tokenizer`; its padding and truncation are set here.
         key: Gives templates and the token cap.
-        pad_id: Id that stands for padding; masked out, so any valid id will do.
     """
 
-    def __init__(self, backend: Any, key: ModelKey, pad_id: int) -> None:
+    def __init__(self, backend: Any, key: ModelKey) -> None:
         self._backend = backend
         self._backend.no_padding()
         self._backend.enable_truncation(max_length=key.max_tokens)
         self._key = key
-        self.pad_id = pad_id
 
     def tokenize(self, texts: Sequence[str], role: Role) -> Tokenized:
         """Render n texts into the template of their role and tokenize each different one once."""

@@ -1,9 +1,10 @@
-"""Runs a Hugging Face encoder: batches by token budget, forward, pool; halves a batch that does not fit in memory."""
+"""Runs an encoder here: batches by token budget, vectors checked, a batch that does not fit in memory halved."""
 
 import logging
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,8 +15,19 @@ from babelray.keys import ModelKey, Role
 from babelray.protocols import Encoded
 from models import bundled_e5, bundled_minilm
 from models.batching import plan_batches
-from models.checkpoints import choose_device, find_checkpoint, load_model, load_tokenizer, torch_model_key
-from models.pooling import Pooling, pool
+from models.checkpoints import (
+    choose_device,
+    find_checkpoint,
+    load_model,
+    load_own_tokenizer,
+    load_tensors,
+    load_tokenizer,
+    read_config,
+    torch_model_key,
+)
+from models.packed_bert import PackedBert, is_packable
+from models.padded_model import PaddedModel
+from models.pooling import Pooling
 from models.tokenization import TextTokenizer, Tokenized
 from models.vectors import OUT_OF_MEMORY, normalized, spread
 
@@ -25,39 +37,42 @@ CPU_TOKEN_BUDGET = 1024
 CUDA_TOKEN_BUDGET = 32_768
 
 
+class ForwardPass(Protocol):
+    """What turns a batch into pooled vectors: `PaddedModel` or `PackedBert`."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        ...
+
+    def pooled(self, tokenized: Tokenized, members: NDArray[np.int64]) -> torch.Tensor:
+        """float32 (len(members), dimension) on `device`, not normalized."""
+        ...
+
+    def computed_tokens(self, lengths: NDArray[np.int64]) -> int:
+        """Tokens that a batch of texts of these lengths costs, padding included."""
+        ...
+
+
 def _is_out_of_memory(error: RuntimeError) -> bool:
     # The CPU allocator has no error class of its own.
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 class TorchEncoder:
-    """Embeds texts with a torch model that maps ids and mask to token states; implements `Embedder`.
+    """Embeds texts with a model in this process; implements `Embedder`.
 
     Args:
-        model: Called with `input_ids` and `attention_mask` (int64, (n, tokens), padded right), it returns an object
-            with `last_hidden_state` (n, tokens, dimension). In eval mode, on `device`.
+        forward: The model.
         tokenizer: Made for the same key.
-        key: Pooling and dimension come from here.
-        pooling: As in the key, where `provider` has no meaning for a model that runs here.
-        device: Where the model lies.
+        key: Names the space.
         token_budget: Padded tokens a batch.
     """
 
-    def __init__(
-        self,
-        model: torch.nn.Module,
-        tokenizer: TextTokenizer,
-        key: ModelKey,
-        *,
-        pooling: Pooling,
-        device: torch.device,
-        token_budget: int,
-    ) -> None:
-        self._model = model
+    def __init__(self, forward: ForwardPass, tokenizer: TextTokenizer, key: ModelKey, *, token_budget: int) -> None:
+        self._forward = forward
         self._tokenizer = tokenizer
         self._key = key
-        self._pooling: Pooling = pooling
-        self._device = device
         self._token_budget = token_budget
 
     @property
@@ -76,15 +91,14 @@ class TorchEncoder:
     def embed(self, tokenized: Tokenized) -> Encoded:
         """Forward, pool, normalize and check. A text that does not fit in memory alone is refused as `oom`."""
         lengths = tokenized.lengths
-        pooled = torch.zeros((len(lengths), self._key.dimension), dtype=torch.float32, device=self._device)
+        pooled = torch.zeros((len(lengths), self._key.dimension), dtype=torch.float32, device=self._forward.device)
         refused: dict[int, str] = {}
         padded_tokens = 0
         pending = deque(plan_batches(lengths, self._token_budget))
         while pending:
             members = pending.popleft()
-            computed = self._try_batch(tokenized, members, pooled)
-            if computed is not None:
-                padded_tokens += computed
+            if self._try_batch(tokenized, members, pooled):
+                padded_tokens += self._forward.computed_tokens(lengths[members])
             elif len(members) == 1:
                 refused[int(members[0])] = OUT_OF_MEMORY
                 logger.warning("a text of %d tokens does not fit in memory alone", lengths[members[0]])
@@ -93,31 +107,21 @@ class TorchEncoder:
                 pending.extendleft((members[half:], members[:half]))
                 logger.info("out of memory with %d texts; trying %d", len(members), half)
         vectors, broken = normalized(pooled.cpu().numpy())
-        refused = broken | refused
-        return spread(vectors, lengths, tokenized.truncated, refused, tokenized.rows, padded_tokens)
+        return spread(vectors, lengths, tokenized.truncated, broken | refused, tokenized.rows, padded_tokens)
 
-    def _try_batch(self, tokenized: Tokenized, members: NDArray[np.int64], pooled: torch.Tensor) -> int | None:
-        """Compute one batch into its rows of `pooled`; tokens computed, or None if memory ran out."""
-        ids, mask = tokenized.padded(members, self._tokenizer.pad_id)
+    def _try_batch(self, tokenized: Tokenized, members: NDArray[np.int64], pooled: torch.Tensor) -> bool:
+        """Compute one batch into its rows of `pooled`; False if memory ran out."""
         try:
-            pooled[torch.from_numpy(members).to(self._device)] = self._forward(ids, mask)
+            pooled[torch.from_numpy(members).to(pooled.device)] = self._forward.pooled(tokenized, members)
         except RuntimeError as error:
             if not _is_out_of_memory(error):
                 raise
         else:
-            return ids.size
+            return True
         # Outside of the handler, where the failed batch's tensors are no longer held by the traceback.
-        if self._device.type == "cuda":
+        if pooled.device.type == "cuda":
             torch.cuda.empty_cache()
-        return None
-
-    @torch.inference_mode()
-    def _forward(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> torch.Tensor:
-        on_device = torch.from_numpy(mask).to(self._device, non_blocking=True)
-        states = self._model(
-            input_ids=torch.from_numpy(ids).to(self._device, non_blocking=True), attention_mask=on_device
-        ).last_hidden_state
-        return pool(states, on_device, self._pooling)
+        return False
 
 
 def build_torch_embedder(
@@ -131,17 +135,19 @@ def build_torch_embedder(
     match settings:
         case BundledE5Settings():
             folder, key = bundled_e5.open_checkpoint(cache), bundled_e5.bundled_e5_key(settings.dtype)
+            backend, pad_id = load_own_tokenizer(folder)
         case BundledMiniLmSettings():
             folder, key = bundled_minilm.checkpoint_folder(), bundled_minilm.bundled_minilm_key(settings.dtype)
+            backend, pad_id = load_own_tokenizer(folder)
         case TorchSettings():
             folder = find_checkpoint(settings, cache)
             key, pooling = torch_model_key(settings, folder), settings.pooling
+            backend, pad_id = load_tokenizer(folder)
+    config = read_config(folder)
+    forward: ForwardPass
+    if device.type == "cpu" and settings.dtype == "fp32" and is_packable(config):
+        forward = PackedBert(config, load_tensors(folder), pooling)
+    else:
+        forward = PaddedModel(load_model(folder, settings.dtype, device), pooling, pad_id, device)
     budget = settings.token_budget or (CUDA_TOKEN_BUDGET if device.type == "cuda" else CPU_TOKEN_BUDGET)
-    return TorchEncoder(
-        load_model(folder, settings.dtype, device),
-        load_tokenizer(folder, key),
-        key,
-        pooling=pooling,
-        device=device,
-        token_budget=budget,
-    )
+    return TorchEncoder(forward, TextTokenizer(backend, key), key, token_budget=budget)
