@@ -47,9 +47,6 @@ def test_list_names_what_is_wrong_with_a_generation(store):
     assert "g2: a file is not JSON" in run("list")
     problems = {row["generation"]: row.get("problem") for row in run_json("list")}
     assert problems == {"g1": None, "g2": "a file is not JSON"}
-        "g1": None,
-        "g2": "a file is not JSON",
-    }
 
 
 def test_a_mistyped_index_is_an_error_that_names_the_others(store):
