@@ -57,7 +57,7 @@ def terms(draw):
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".tbx"])
 @given(st.lists(terms(), max_size=4))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_property_what_is_written_is_read_back_equal(tmp_path, suffix, written):
     path = tmp_path / f"glossary{suffix}"
     write_terms(path, written)

@@ -99,6 +99,7 @@ def test_words(locale, source, expected):
         ("es", "puerto", "puerta"),
         ("es", "escalar", "escala escalas"),
         ("es", "usar", "uso"),
+        ("es", "pasar", "paso"),
         ("fr", "partir", "partie"),
         ("pt", "parar", "para"),
     ],
@@ -147,6 +148,7 @@ def test_what_is_never_made_up():
     assert "R" in forms("R (programming language)") and forms("R (programming language)")["R"].cased
     assert "programming language" not in forms("R (programming language)")
     assert not {"LB", "UI"} & (forms("Load Balancer").keys() | forms("user interface").keys())
+    assert "disk" not in forms("disk (GB*hours)")
     assert "FL" not in forms("for loop")
     assert forms("Load Balancer", expand=False).keys() == {"Load Balancer"}
 

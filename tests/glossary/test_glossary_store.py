@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from babelray.errors import ConfigError, InputError, PublishConflict, UpstreamError
@@ -10,9 +12,27 @@ def term(source, target="x", **more):
     return Term(source=source, target=target, **values)
 
 
+SERVERS = {"postgresql": "BABELRAY_TEST_POSTGRESQL", "mariadb": "BABELRAY_TEST_MARIADB"}
+"""Database -> variable that names an empty database of a real server, as an SQLAlchemy URL."""
+
+
+@pytest.fixture(params=["sqlite", *(pytest.param(name, marks=pytest.mark.services) for name in SERVERS)])
+def url(request, tmp_path):
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/deep/down/glossaries.sqlite"
+        return
+    server = os.environ.get(SERVERS[request.param])
+    if not server:
+        pytest.skip(f"{SERVERS[request.param]} does not name a {request.param} server")
+    yield server
+    with open_glossaries(server)._engine.begin() as connection:
+        for table in ("babelray_glossary_terms", "babelray_glossary_versions"):
+            connection.exec_driver_sql(f"drop table {table}")
+
+
 @pytest.fixture
-def store(tmp_path):
-    return open_glossaries(f"sqlite:///{tmp_path}/deep/down/glossaries.sqlite")
+def store(url):
+    return open_glossaries(url)
 
 
 def test_versions_are_immutable_and_have_a_history(store):
@@ -32,6 +52,12 @@ def test_the_same_terms_make_no_new_version(store):
     assert store.commit("g", terms) == store.commit("g", terms[::-1])
     assert store.commit("empty", []).terms == 0
     assert store.terms("empty") == []
+
+
+def test_any_script_and_long_text_survive(store):
+    long = term("😀 状態管理 " + "x" * 1000, "ё" * 1024, term_id="long", hint="h" * 20_000)
+    store.commit("g", [long, term("ISTANBUL"), term("ıstanbul"), term("a"), term("A"), term("a ")])
+    assert set(store.terms("g")) == {long, *(term(s) for s in ("ISTANBUL", "ıstanbul", "a", "A", "a "))}
 
 
 def test_diff(store):
@@ -56,9 +82,9 @@ def test_only_the_difference_is_stored(store):
     assert len(store.terms("g", 2)) == 1200 and store.terms("g") == []
 
 
-def test_a_writer_that_saw_an_older_version_is_refused(store, tmp_path):
+def test_a_writer_that_saw_an_older_version_is_refused(store, url):
     store.commit("g", [term("a")], expected=0)
-    other = open_glossaries(f"sqlite:///{tmp_path}/deep/down/glossaries.sqlite")
+    other = open_glossaries(url)
     other.commit("g", [term("b")], expected=1)
     with pytest.raises(PublishConflict, match="version 2"):
         store.commit("g", [term("c")], expected=1)

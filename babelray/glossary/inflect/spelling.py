@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from babelray.glossary.breaks import has_spaceless
 from babelray.glossary.inflect.rules import LanguageRules
 
-_REMARK = re.compile(r"^(?P<main>[^()（）]*[^()（）\s])\s*[(（](?P<remark>[^()（）]+)[)）]$")
+_REMARK = re.compile(r"^(?P<main>[^()（）]*[^()（）\s])\s*[(（](?P<remark>[^()（）*/+=%<>|\d]+)[)）]$")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _MIXED = re.compile(
     r"(?<=[A-Za-z0-9])[ ]?(?=[\u3040-\u30ff\u4e00-\u9fff])|(?<=[\u3040-\u30ff\u4e00-\u9fff])[ ]?(?=[A-Za-z0-9])"
