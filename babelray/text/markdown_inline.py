@@ -13,6 +13,8 @@ from html.entities import html5
 from babelray.text.types import Cut
 from babelray.text.wrapping import joint
 
+# A search over a set of characters is many times faster than one over the alternatives below.
+_SPECIAL = re.compile(r"[\\`*_~!\[\]<&\n]")
 _TOKEN = re.compile(
     r"""(?P<escape>\\[!-/:-@\[-`{-~])
       | (?P<code>`+)
@@ -23,7 +25,7 @@ _TOKEN = re.compile(
       | (?P<tag></?[A-Za-z][A-Za-z0-9-]*+
           (?:\s++[^\s"'<>/=]++(?:\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'|[^\s"'=<>`]++))?+)*+\s*+/?>)
       | (?P<entity>&(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)
-      | (?P<line>(?<![ \t])[ \t]*+\\?\n[ \t]*+)""",
+      | (?P<line>\\?\n[ \t]*+)""",
     re.X,
 )
 _DESTINATION = re.compile(
@@ -82,8 +84,9 @@ class _Inline:
         if alert:
             self.cuts += [Cut(0, 2), Cut(alert.end() - 1, alert.end())]
             position = alert.end()
-        while (token := _TOKEN.search(content, position, stop)) is not None:
-            position = self._take(token)
+        while (special := _SPECIAL.search(content, position, stop)) is not None:
+            token = _TOKEN.match(content, special.start(), stop)
+            position = self._take(token, position) if token else special.end()
         self.cuts.sort(key=lambda cut: cut.start)
         if self.wraps:
             self._join_lines()
@@ -104,7 +107,8 @@ class _Inline:
                     after = other.end
             self.cuts[number] = Cut(cut.start, cut.end, joint(self.content, before, after))
 
-    def _take(self, token: re.Match[str]) -> int:
+    def _take(self, token: re.Match[str], position: int) -> int:
+        """Note the cuts of a token; `position` is where the token before it ended. Returns where this one ends."""
         start, end = token.span()
         kind = token.lastgroup
         if kind == "escape":
@@ -126,7 +130,9 @@ class _Inline:
             if token[0][1] == "#" or token[0][1:] in html5:
                 self.cuts.append(Cut(start, end, html.unescape(token[0])))
         else:
-            hard = token[0].startswith("  ") or "\\" in token[0]
+            while start > position and self.content[start - 1] in " \t":
+                start -= 1
+            hard = self.content.startswith("  ", start) or "\\" in token[0]
             if not hard:
                 self.wraps.append(start)
             self.cuts.append(Cut(start, end, "\n"))
