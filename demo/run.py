@@ -19,17 +19,13 @@ STORE = ROOT / ".babelray" / "demo"
 UPGRADE = {"BABELRAY_EMBEDDER__KIND": "bundled-minilm"}
 
 SEARCHES = [
-    ("English question, English page", "how does a consumer hide a message while it works on it", "orchard"),
-    (
-        "English question; only a Chinese page answers",
-        "how do I stop a retry storm from taking the service down",
-        "orchard",
-    ),
-    ("German question, whatever language answers", "Wie verschlüssle ich Sicherungen?", "orchard"),
-    ("Chinese and English in one question", "为什么ERR_1205会让consumer重试？", "orchard"),
-    ("Japanese question, pages in other languages", "料金データを書き出すには", "orchard"),
-    ("an exact identifier", "queue.visibility.timeout_ms", "orchard"),
+    ("English question, English page", "how does a consumer hide a message while it works on it"),
+    ("English question; only a German page answers", "how are backups encrypted?"),
+    ("German question; only a Portuguese page answers", "wie exportiere ich Abrechnungsdaten"),
+    ("Chinese and English in one question", "为什么ERR_1205会让consumer重试？"),
+    ("an exact identifier, whatever the language of the page", "queue.visibility.timeout_ms"),
 ]
+ACROSS_LANGUAGES = SEARCHES[2][1]
 
 
 def say(text: str) -> None:
@@ -63,9 +59,9 @@ def main() -> None:
     babelray("reindex", "run", "--config", CONFIG)
 
     say("2. Search it")
-    for what, query, tenant in SEARCHES:
+    for what, query in SEARCHES:
         print(f"\n- {what}")
-        babelray("search", query, "--config", CONFIG, "--tenant", tenant, "-k", "3")
+        babelray("search", query, "--config", CONFIG, "--tenant", "orchard", "-k", "2")
 
     say(
         "3. One filter guards every channel: the same question by another company, then without and with on-call rights"
@@ -84,11 +80,11 @@ def main() -> None:
     say("5. Publish the new generation: one pointer moves")
     new = next(row["generation"] for row in generations() if not row["current"])
     babelray("generations", "publish", new, "--config", CONFIG)
-    babelray("search", SEARCHES[1][1], "--config", CONFIG, "--tenant", "orchard", "-k", "3", environment=UPGRADE)
+    babelray("search", ACROSS_LANGUAGES, "--config", CONFIG, "--tenant", "orchard", "-k", "2", environment=UPGRADE)
 
-    say("6. The new model reads English only, so that answer got worse: roll back, one command")
+    say("6. The new model reads English only, and the Portuguese answer is lost: roll back, one command")
     babelray("generations", "rollback", "--config", CONFIG)
-    babelray("search", SEARCHES[1][1], "--config", CONFIG, "--tenant", "orchard", "-k", "3")
+    babelray("search", ACROSS_LANGUAGES, "--config", CONFIG, "--tenant", "orchard", "-k", "2")
 
     say(
         f"Done in {time.monotonic() - began:.0f} s. The store is in {STORE.relative_to(ROOT)}; `make clean` removes it."
