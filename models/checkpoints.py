@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -255,4 +256,15 @@ def _files_digest(folder: Path, *, tokenizer: bool) -> str:
         paths = [path for path in folder.iterdir() if path.is_file() and _TOKENIZER_FILES.fullmatch(path.name)]
     else:
         paths = [path for glob in pattern for path in folder.glob(glob)]
-    return digest_of({path.name: file_sha256(path) for path in paths})
+    return digest_of({path.name: _sha256_while_unchanged(path, *_size_and_time(path)) for path in paths})
+
+
+def _size_and_time(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=256)
+def _sha256_while_unchanged(path: Path, size: int, modified_ns: int) -> str:
+    # Gigabytes of weights are read once a process, not for each look at the key.
+    return file_sha256(path)

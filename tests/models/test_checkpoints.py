@@ -16,9 +16,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def hub_settings(**more):
-    return TorchSettings(
-        kind="torch", model="acme/tiny", revision=COMMIT, device="cpu", max_tokens=32, **more
-    )
+    return TorchSettings(kind="torch", model="acme/tiny", revision=COMMIT, device="cpu", max_tokens=32, **more)
 
 
 def local_settings(folder, **more):

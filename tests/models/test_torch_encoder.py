@@ -123,9 +123,7 @@ def test_bf16_is_another_key_and_near(bert, tmp_path):
 
 
 def test_templates_and_roles(bert, tmp_path):
-    embedder = build_embedder(
-        settings_for(bert, query_template="w80 {text}", passage_template="{text} w81"), tmp_path
-    )
+    embedder = build_embedder(settings_for(bert, query_template="w80 {text}", passage_template="{text} w81"), tmp_path)
     query, passage = embedder.encode(["w1"], Role.QUERY), embedder.encode(["w1"], Role.PASSAGE)
     np.testing.assert_allclose(query.vectors[0], plain_vector(bert, "mean", "w80 w1"), atol=2e-6)
     np.testing.assert_allclose(passage.vectors[0], plain_vector(bert, "mean", "w1 w81"), atol=2e-6)

@@ -45,7 +45,9 @@ def _sizes(**more):
 
 def save_bert(folder, seed=0, hidden_act="gelu"):
     torch.manual_seed(seed)
-    config = BertConfig(**_sizes(max_position_embeddings=32, pad_token_id=0, initializer_range=0.5, hidden_act=hidden_act))
+    config = BertConfig(
+        **_sizes(max_position_embeddings=32, pad_token_id=0, initializer_range=0.5, hidden_act=hidden_act)
+    )
     BertModel(config).save_pretrained(folder)
     save_tokenizer(folder)
 
