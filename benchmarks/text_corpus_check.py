@@ -57,6 +57,11 @@ class Tally:
     rejects: Counter[str] = field(default_factory=Counter)
 
 
+def bare(text: str) -> str:
+    """A text without white space and bars: a row that is divided between two cells loses the bar that joined them."""
+    return "".join(text.replace("|", " ").split())
+
+
 def problems_of(prepared: PreparedDocument, policy: TextSettings) -> list[str]:
     """Violated invariants of a prepared document, in words."""
     text, problems = prepared.document.text, []
@@ -80,7 +85,7 @@ def problems_of(prepared: PreparedDocument, policy: TextSettings) -> list[str]:
         shown[sentence.block].append(sentence_text(prepared, number))
     for number, block in enumerate(prepared.blocks):
         whole = project(text, block.start, block.end, block.cuts).text
-        if "".join("".join(shown[number]).split()) != "".join(whole.split()):
+        if bare("".join(shown[number])) != bare(whole):
             problems.append(f"sentences of block {number} do not add up to it")
     return problems + chunk_problems(prepared, policy)
 
@@ -100,7 +105,7 @@ def chunk_problems(prepared: PreparedDocument, policy: TextSettings) -> list[str
         if max(chunk.tokens, count_tokens(passage_text(chunk))) > policy.max_tokens:
             problems.append(f"chunk at {chunk.start} counts {chunk.tokens} tokens")
         parts = [sentence_text(prepared, at) for at in range(chunk.first_sentence, chunk.last_sentence + 1)]
-        if "".join("".join(parts).split()) != "".join(chunk.content.split()):
+        if bare("".join(parts)) != bare(chunk.content):
             problems.append(f"content of the chunk at {chunk.start} is not that of its sentences")
     if following != len(prepared.sentences):
         problems.append(f"sentences from {following} on are in no chunk")

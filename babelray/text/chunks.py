@@ -82,19 +82,20 @@ class _Run:
 
 def _runs(title: str, blocks: Sequence[Block], sentences: Sequence[Sentence], policy: TextSettings) -> Iterator[_Run]:
     ends = _block_ends(sentences)
-    first = 0
+    first = new = 0
     while first < len(sentences):
         context = context_line(title, blocks[sentences[first].block].section_path, context_cap(policy))
         room = policy.max_tokens - count_tokens(context)
         stop, tokens = first, 0
         while stop < len(sentences) and tokens + sentences[stop].tokens <= room:
-            if stop > first and _should_end(blocks, sentences, stop, tokens, ends, policy):
+            if stop > new and _should_end(blocks, sentences, stop, tokens, ends, policy):
                 break
             tokens += sentences[stop].tokens
             stop += 1
-        stop = _without_last_headings(blocks, sentences, first, max(stop, first + 1))
+        # What overlaps was in the chunk before; each chunk takes at least one sentence that was not.
+        stop = _without_last_headings(blocks, sentences, new, max(stop, new + 1))
         yield _Run(first, stop - 1, context)
-        first = _next_start(blocks, sentences, first, stop, policy)
+        first, new = _next_start(blocks, sentences, first, stop, policy), stop
 
 
 def _block_ends(sentences: Sequence[Sentence]) -> dict[int, int]:

@@ -92,6 +92,19 @@ def test_overlap_repeats_the_last_sentences():
     assert all(before.last_sentence - after.first_sentence == 1 for before, after in pairs)
 
 
+WORDY = st.lists(
+    st.sampled_from(["## Head\n\n", "Some words here. ", "More words to fill it up. ", "\n\n"]), max_size=40
+)
+
+
+@given(WORDY.map("".join), st.integers(0, 3), st.sampled_from([32, 48]))
+def test_every_chunk_brings_something_new(text, overlap, cap):
+    page = prepared(text, policy=TextSettings(max_tokens=cap, overlap_sentences=overlap))
+    ends = [chunk.last_sentence for chunk in page.chunks]
+    assert ends == sorted(set(ends))
+    assert (ends[-1] if ends else -1) == len(page.sentences) - 1
+
+
 def test_code_can_be_left_out():
     text = "Text.\n\n```\ncode\n```\n\nMore.\n"
     assert [chunk.content for chunk in prepared(text).chunks] == ["Text.\ncode\nMore."]
