@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from babelray.errors import BabelrayError
-from cli import access, config, generations, models, reindex
+from cli import access, config, generations, glossary, models, reindex
 from cli.search import search
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app.add_typer(reindex.app, name="reindex")
 app.add_typer(generations.app, name="generations")
 app.add_typer(access.app, name="access")
 app.add_typer(models.app, name="models")
+app.add_typer(glossary.app, name="glossary")
 app.add_typer(config.app, name="config")
 app.command()(search)
 
