@@ -1,6 +1,7 @@
 """Which hosts may be sent text: checked on the very address that is then connected to."""
 
 import ipaddress
+import re
 import socket
 from dataclasses import dataclass
 from typing import Literal
@@ -12,6 +13,8 @@ from babelray.errors import ConfigError, UpstreamError
 Boundary = Literal["local", "external"]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+# A name (international ones are ASCII here) or an address.
+_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]+")
 # Written out, because `is_private` also takes documentation ranges, and link-local holds the credential services of
 # cloud machines.
 _LOCAL_NETWORKS = [
@@ -46,10 +49,10 @@ def parse_base_url(url: str) -> httpx.URL:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, ValueError) as error:
         raise ConfigError("not a URL", where=where, got=str(error)) from error
-    if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise ConfigError("not an http(s) URL", where=where, got=f"{parsed.scheme}://{parsed.host}")
     if parsed.userinfo:
         raise ConfigError("credentials in a URL end up in logs", where=where, fix="put the key into `api_key_file`")
+    if parsed.scheme not in ("http", "https") or not _HOST.fullmatch(parsed.host) or (parsed.port or 1) > 65_535:
+        raise ConfigError("not an http(s) URL", where=where, got=f"{parsed.scheme}://{parsed.host}")
     if parsed.query or parsed.fragment:
         raise ConfigError("a base URL has no query and no fragment", where=where, allowed="http(s)://host[:port]/path")
     return parsed

@@ -51,7 +51,7 @@ class EmbeddingClient:
         transport: Stands in for the network in tests.
 
     Raises:
-        ConfigError: The URL is not usable or outside of the data boundary, or the key file is not.
+        ConfigError: The URL or the key file is not usable.
     """
 
     def __init__(self, settings: EndpointSettings, transport: httpx.BaseTransport | None = None) -> None:
@@ -80,6 +80,7 @@ class EmbeddingClient:
         Raises:
             TextsRefusedError: The service does not take these texts.
             StoppedError: `stop` was set before the next attempt.
+            ConfigError: The host lies outside of the data boundary; nothing was sent.
             UpstreamError: No good answer within the attempts.
         """
         body: dict[str, Any] = {"model": self._settings.model, "input": list(texts), "encoding_format": "float"}
@@ -104,6 +105,15 @@ class EmbeddingClient:
             if attempt < self._settings.retries and stop.wait(delay_before(attempt + 1, asked)):
                 raise StoppedError
         raise self._failure(problem, "see that the service runs; running the job again resumes")
+
+    def check_boundary(self) -> None:
+        """Look the host up without sending anything.
+
+        Raises:
+            ConfigError: It lies outside of the data boundary.
+            UpstreamError: Its name does not resolve.
+        """
+        targets_within(self._url, self._settings.data_boundary)
 
     def _post(self, body: dict[str, Any], attempt: int, count: int) -> tuple[int, httpx.Headers, bytes]:
         # Resolved anew for each attempt: a service that has moved is found, and each address is tried in turn.
@@ -131,7 +141,8 @@ class EmbeddingClient:
     def _answer(self, content: bytes, count: int) -> Answer:
         try:
             answer = json.loads(content)
-            rows = {int(item["index"]): np.asarray(item["embedding"], dtype=np.float32) for item in answer["data"]}
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+                rows = {int(item["index"]): np.asarray(item["embedding"], dtype=np.float32) for item in answer["data"]}
             given = len(answer["data"])
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise self._nonsense(f"{type(error).__name__}: {error}") from error

@@ -53,8 +53,10 @@ def model_key(settings: EmbedderSettings, cache: Path) -> ModelKey:
 def ensure_on_node(settings: EmbedderSettings, cache: Path) -> None:
     """Fetch or convert what the embedder loads; once a machine, however many processes ask.
 
+    For an `endpoint` it looks whether this machine may call it, and calls nothing.
+
     Raises:
-        ConfigError: The settings do not name a usable model.
+        ConfigError: The settings do not name a usable model, or a service outside of the data boundary.
         IntegrityError: Bundled weights are not those of the supported version.
         UpstreamError: A model cannot be fetched.
     """
@@ -71,7 +73,11 @@ def ensure_on_node(settings: EmbedderSettings, cache: Path) -> None:
             from models.checkpoints import ensure_checkpoint
 
             ensure_checkpoint(settings, cache)
-        case EndpointSettings() | HashSettings():
+        case EndpointSettings():
+            from models.embedding_client import EmbeddingClient
+
+            EmbeddingClient(settings).check_boundary()
+        case HashSettings():
             return
         case _:
             assert_never(settings)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from babelray.config import EndpointSettings
-from babelray.errors import UpstreamError
+from babelray.errors import BabelrayError, UpstreamError
 from babelray.keys import ModelKey, Role
 from babelray.protocols import Encoded
 from babelray.text.tokens import count_tokens
@@ -104,6 +104,7 @@ class EndpointEmbedder:
         """Send the texts in batches, several at a time, and check what comes back.
 
         Raises:
+            ConfigError: The service lies outside of the data boundary; nothing was sent.
             UpstreamError: The service failed after its retries, its answer is not what was asked for, or it refused
                 every text.
         """
@@ -148,7 +149,7 @@ class EndpointEmbedder:
                     continue
                 work.refusals[int(part[0])] = str(error)
                 logger.warning("the embeddings service refused a text: %s", error)
-            except UpstreamError:
+            except BabelrayError:
                 work.stop.set()
                 raise
             else:
