@@ -17,6 +17,9 @@ from babelray.config import Settings
 _LOCAL_OBJECT_STORE = 256 * 2**20
 """Rows are names of units, so a local Ray needs next to no object store."""
 
+_SPARE_RESTARTS = 8
+"""Restarts of an embed actor for what is no unit's fault, such as a machine that goes away."""
+
 
 def connect(settings: Settings) -> None:
     """Join the cluster that `RAY_ADDRESS` names, or start Ray on this machine; nothing happens if Ray is up already."""
@@ -74,12 +77,18 @@ def task_options(settings: Settings) -> dict[str, Any]:
     return {"num_cpus": settings.resources.cpus_per_task, "max_retries": settings.units.max_attempts}
 
 
-def actor_options(settings: Settings) -> dict[str, Any]:
-    """Ray options of an embed actor: restarted while there is work, calls retried as often as a unit has attempts."""
-    resources = settings.resources
+def actor_options(settings: Settings, units: int) -> dict[str, Any]:
+    """Ray options of an embed actor: restarted as often as its work can need, but not for ever.
+
+    A unit that kills the actor takes the calls beside it along, which are innocent: calls are retried while there is an
+    actor, and attempt markers, not Ray, decide when a unit is given up. A process that dies before it begins any unit
+    leaves no marker; for that there is an end to restarts.
+    """
+    resources, limits = settings.resources, settings.units
+    deaths = (limits.max_attempts + 1) * (1 + int(limits.error_budget * units))
     return {
         "num_cpus": resources.cpus_per_actor,
         "num_gpus": resources.gpus_per_actor,
-        "max_restarts": -1,
-        "max_task_retries": settings.units.max_attempts,
+        "max_restarts": _SPARE_RESTARTS + deaths,
+        "max_task_retries": -1,
     }

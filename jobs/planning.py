@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict
 
@@ -57,10 +58,12 @@ class Plan:
     Attributes:
         record: What is stored.
         settings: The settings it was made from.
+        invocation: Random name of this start of the job, which tells its attempts from those of others.
     """
 
     record: PlanRecord
     settings: Settings
+    invocation: str = field(default_factory=lambda: uuid4().hex[:12])
 
     @property
     def run_layout(self) -> RunLayout:
@@ -81,7 +84,7 @@ class Plan:
     def ledger(self, stage: str, store: Store) -> Ledger:
         """The receipts of a stage."""
         layouts = {"prepare": self.prepare_layout, "embed": self.embed_layout, "build": self.run_layout}
-        return Ledger(store, layouts[stage], stage, self.settings.units.max_attempts)
+        return Ledger(store, layouts[stage], stage, self.settings.units.max_attempts, self.invocation)
 
     def prepared(self, unit: str) -> str:
         """Path of a unit's prepared shard."""
@@ -105,11 +108,11 @@ class Plan:
         kept = tuple(unit for unit in record.units if unit not in set(left_out))
         run = digest_of([record.run, "without", left_out])
         changes = {"run": run, "generation": f"g{run[:12]}", "units": kept, "corpus_revision": digest_of(kept)}
-        return Plan(record.model_copy(update=changes), self.settings)
+        return replace(self, record=record.model_copy(update=changes))
 
     def for_workers(self) -> "Plan":
         """The plan without the list of units, which no worker needs and every task would carry."""
-        return Plan(self.record.model_copy(update={"units": ()}), self.settings)
+        return replace(self, record=self.record.model_copy(update={"units": ()}))
 
 
 def make_plan(settings: Settings, limit: int | None = None) -> tuple[Plan, list[Unit]]:

@@ -1,7 +1,7 @@
 """The reindex job: plan, run, status. Ray carries names of units; everything else goes through the store."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -60,6 +60,7 @@ def run(
     clock = _Clock()
     store = store_plan(plan, units)
     del units
+    _heal(plan, store, progress)
     if retry_quarantined:
         _forget_quarantined(plan, store)
     failed = _prepare_and_embed(plan, store, progress, clock)
@@ -142,7 +143,7 @@ class _Clock:
 def _prepare_and_embed(plan: Plan, store: Store, progress: Progress, clock: _Clock) -> dict[str, str]:
     """Bring every unit to an embed receipt; returns the failed ones with their errors."""
     settings, units = plan.settings, set(plan.record.units)
-    done = plan.ledger("embed", store).done() & units
+    done = _finished(plan, store) & units
     todo = sorted(units - done)
     before = plan.ledger("prepare", store).done()
     progress.start(total=len(units), done=len(done))
@@ -159,15 +160,20 @@ def _prepare_and_embed(plan: Plan, store: Store, progress: Progress, clock: _Clo
             clock.totals["embedded_now"] += 1
             clock.totals["computed_tokens"] += int(row["tokens"])
     progress.stop()
-    finished = plan.ledger("embed", store).done()
-    gone = plan.ledger("prepare", store).receipts(unit for unit in todo if unit not in finished and unit not in failed)
-    for unit in todo:
-        quarantined = unit in gone and gone[unit].outcome is Outcome.QUARANTINED
-        if unit not in finished and unit not in failed and not quarantined:
-            failed[unit] = "it has no receipt: the job stopped before it, or its worker died"
+    for unit in sorted(units - _finished(plan, store) - set(failed)):
+        failed[unit] = "it has no receipt: the job stopped before it, or its worker was lost"
     clock.totals["prepared_now"] = len((plan.ledger("prepare", store).done() - before) & units)
     clock.lap("prepare_and_embed")
     return failed
+
+
+def _finished(plan: Plan, store: Store) -> set[str]:
+    """Units with both receipts, or quarantined while they were prepared."""
+    prepared, embedded = plan.ledger("prepare", store), plan.ledger("embed", store)
+    there = prepared.done()
+    both = there & embedded.done()
+    rest = prepared.receipts(sorted((there - both) & set(plan.record.units)))
+    return both | {unit for unit, receipt in rest.items() if receipt.outcome is Outcome.QUARANTINED}
 
 
 def _embedding(plan: Plan, units: list[str]) -> Dataset:
@@ -189,7 +195,7 @@ def _embedding(plan: Plan, units: list[str]) -> Dataset:
                 max_concurrent_calls_per_actor=UNITS_IN_FLIGHT,
                 max_tasks_in_flight_per_actor=UNITS_IN_FLIGHT + 1,
             ),
-            **actor_options(settings),
+            **actor_options(settings, len(units)),
         )
     )
 
@@ -252,8 +258,17 @@ def _stream(dataset: Dataset) -> Iterator[Row]:
 def _done(plan: Plan, store: Store, stage: str) -> Receipts:
     """Receipts of units that ended well."""
     ledger = plan.ledger(stage, store)
-    wanted: Iterable[str] | None = None if stage == "build" else sorted(ledger.done() & set(plan.record.units))
-    return {unit: one for unit, one in ledger.receipts(wanted).items() if one.outcome is Outcome.DONE}
+    wanted = ledger.done() if stage == "build" else ledger.done() & set(plan.record.units)
+    return {unit: one for unit, one in ledger.receipts(sorted(wanted)).items() if one.outcome is Outcome.DONE}
+
+
+def _heal(plan: Plan, store: Store, progress: Progress) -> None:
+    """Have units done again whose files are gone or damaged, whatever their receipts say."""
+    for stage in ("prepare", "embed", "build"):
+        ledger = plan.ledger(stage, store)
+        units = ledger.done() if stage == "build" else ledger.done() & set(plan.record.units)
+        for unit, problem in ledger.forget_damaged(sorted(units)).items():
+            progress.note(f"{stage} of unit {unit} is done again: {problem}")
 
 
 def _forget_quarantined(plan: Plan, store: Store) -> None:

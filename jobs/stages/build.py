@@ -23,7 +23,7 @@ def build_one(row: Row, *, plan: Plan, classes: ClassNumbers) -> Row:
     store = open_store(plan.settings.store)
     number, units = str(row["unit"]), str(row["units"]).split()
     return run_unit(
-        store, plan.ledger(STAGE, store), number, lambda attempt: _build(store, plan, classes, number, units, attempt)
+        plan.ledger(STAGE, store), number, lambda attempt: _build(store, plan, classes, number, units, attempt)
     )
 
 

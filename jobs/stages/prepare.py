@@ -31,7 +31,7 @@ def prepare_unit(row: Row, *, plan: Plan) -> Row:
     """Prepare one unit."""
     store = open_store(plan.settings.store)
     unit = str(row["unit"])
-    return run_unit(store, plan.ledger(STAGE, store), unit, lambda attempt: _prepare(store, plan, unit, attempt))
+    return run_unit(plan.ledger(STAGE, store), unit, lambda attempt: _prepare(store, plan, unit, attempt))
 
 
 def _prepare(store: Store, plan: Plan, name: str, attempt: int) -> Receipt:

@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from babelray.index.store import Store
 from jobs.ledger import Ledger, Outcome, Receipt
 
 Row = dict[str, Any]
@@ -21,7 +20,7 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def run_unit(store: Store, ledger: Ledger, unit: str, work: Callable[[int], Receipt]) -> Row:
+def run_unit(ledger: Ledger, unit: str, work: Callable[[int], Receipt], *, alone: bool = True) -> Row:
     """Do a unit's work unless it is done or quarantined.
 
     An error of the work ends here as a row that says `failed`: raised to Ray it would end the whole job, and the other
@@ -29,15 +28,15 @@ def run_unit(store: Store, ledger: Ledger, unit: str, work: Callable[[int], Rece
     A worker that dies leaves its attempt marker, which is what quarantine counts.
 
     Args:
-        store: For nothing but being open before the attempt is marked.
         ledger: Of the stage.
         unit: Its name.
         work: Does it; gets the attempt's number, gives the receipt to commit.
+        alone: Whether this process works on nothing else meanwhile.
     """
     receipt = ledger.receipt(unit)
     if receipt is not None:
         return _row(unit, SKIPPED if receipt.outcome is Outcome.DONE else receipt.outcome.value, receipt)
-    attempt = ledger.begin(unit, worker_name())
+    attempt = ledger.begin(unit, worker_name(), alone=alone)
     if attempt is None:
         return _row(unit, Outcome.QUARANTINED.value, None)
     try:

@@ -1,0 +1,43 @@
+"""What several rings share: one small Ray cluster for the whole session."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from babelray.config import Settings
+from tests.jobs.job_worlds import JobWorld
+
+# A tiny encoder's or FAISS's threads only get into each other's way on a small machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[str]:
+    """Address of a local cluster of 2 CPUs that every test marked `ray` shares."""
+    import ray
+    from ray.data import DataContext
+
+    from jobs.cluster import connect
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        patch.setenv("RAY_BACKEND_LOG_LEVEL", "fatal")
+        ray.init(
+            num_cpus=2,
+            include_dashboard=False,
+            object_store_memory=100 * 2**20,
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
+        connect(Settings())
+        # A pool that is gone for good should fail a test in seconds.
+        DataContext.get_current().wait_for_min_actors_s = 60
+        yield ray.get_runtime_context().gcs_address
+        ray.shutdown()
+
+
+@pytest.fixture
+def world(tmp_path) -> JobWorld:
+    """A small corpus in several formats, and settings of a job over it."""
+    return JobWorld.create(tmp_path)
