@@ -9,7 +9,6 @@ from babelray.text.types import Block, BlockKind, Cut
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)"|[{}\[\]:,]', re.S)
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.S)
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": "\n"}
-_HAS_LETTER = re.compile(r"[^\W\d_]")
 
 
 def json_blocks(text: str) -> list[Block]:
@@ -31,7 +30,7 @@ def _leaves(text: str) -> Iterator[Leaf]:
             if in_object and key is None:
                 key = _decode(token[1])
                 path[-1] = key
-            elif _HAS_LETTER.search(_decode(token[1])):
+            elif any(map(str.isalpha, _decode(token[1]))):
                 start, end = token.span(1)
                 yield Leaf(BlockKind.PARAGRAPH, start, end, list(_escapes(text, start, end)), path=_pointer(path))
         elif mark in "{[":

@@ -145,7 +145,8 @@ def test_an_unknown_media_type_is_refused():
 PIECES = st.sampled_from(
     ["# h\n", "word ", "字。", "\n", "\n\n", "- ", "1. ", "> ", "```\n", "    ", "| a | b |\n", "|---|---|\n", "<!-- ",
      " -->", "{{< note >}}", "{{< x text=\"t\" >}}", "**", "`", "[a](b)", "&amp;", "<div>", "</div>\n", "<p>", "\t",
-     "\r\n", "\0", "\ufeff", "---\n", "~~~\n", "[r]: u\n", "😀", "{", "\"k\": 1}", "<pre>", "</pre>", "<ul><li>", "<!--"]
+     "\r\n", "\0", "\ufeff", "---\n", "~~~\n", "[r]: u\n", "😀", "{", "\"k\": 1}", "<pre>", "</pre>", "<ul><li>",
+     "<!--"]
 )  # fmt: skip
 MEDIA = st.sampled_from(["text/markdown", "text/html", "text/plain", "application/json"])
 TEXTS = st.lists(PIECES, max_size=25).map("".join)
