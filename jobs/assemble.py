@@ -4,8 +4,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from babelray.errors import InputError
 from babelray.index.access import AccessValues
 from babelray.index.access_store import register_classes
 from babelray.index.cache import materialize
@@ -90,6 +93,7 @@ def write_generation(
     segments = tuple(SegmentRecord.model_validate(build[number].details["segment"]) for number in sorted(build))
     rows = sum(segment.rows for segment in segments)
     kind = choose_kind(settings.vectors, rows)
+    _refuse_duplicates(store, plan, segments)
     report = tune(*_measured(store, plan, segments), kind, settings.vectors)
     golden = GoldenVectors.model_validate_json(store.read_bytes(plan.embed_layout.golden))
     pointer = catalog.pointer()
@@ -139,3 +143,25 @@ def _measured(
         [segment.sentence_vectors for segment in opened], settings.vectors.heldout_queries, settings.vectors.seed
     )
     return [TuningSegment(segment.vectors, segment.access.has_vector) for segment in opened], queries
+
+
+def _refuse_duplicates(store: Store, plan: Plan, segments: tuple[SegmentRecord, ...]) -> None:
+    """A document must be in one segment only; inside a segment its builder has checked that.
+
+    Raises:
+        InputError: Two sources give the same document.
+    """
+    layout = LAYOUT.index(plan.record.index).generation(plan.record.generation)
+    columns = []
+    for segment in segments:
+        with store.open_input(layout.segment(segment.name).documents) as source, pa.ipc.open_file(source) as reader:
+            columns += reader.read_all()["doc_id"].chunks
+    counted = pc.value_counts(pa.chunked_array(columns, pa.string()))
+    twice = counted.filter(pc.greater(counted.field("counts"), 1))
+    if len(twice):
+        raise InputError(
+            f"{len(twice)} documents are in the corpus twice",
+            where=f"corpus {plan.record.corpus}",
+            got=", ".join(str(one["values"]) for one in twice[:5].to_pylist()),
+            fix="two sources give the same page or row: take one of them out, or give it another tenant or knowledge base",
+        )
