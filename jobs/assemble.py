@@ -163,5 +163,5 @@ def _refuse_duplicates(store: Store, plan: Plan, segments: tuple[SegmentRecord, 
             f"{len(twice)} documents are in the corpus twice",
             where=f"corpus {plan.record.corpus}",
             got=", ".join(str(one["values"]) for one in twice[:5].to_pylist()),
-            fix="two sources give the same page or row: take one of them out, or give it another tenant or knowledge base",
+            fix="two sources give the same page or row: take one out, or give it another tenant or knowledge base",
         )
