@@ -94,9 +94,9 @@ def test_passing_failures_are_retried(status):
 
 
 def test_failures_that_last_are_an_upstream_error_after_the_retries():
-    with serving(lambda *_: (503, {"error": "down"}, {})) as (url, script):
-        with pytest.raises(UpstreamError, match="HTTP 503") as caught:
-            encode(url, texts=["alpha"], retries=2)
+    down = serving(lambda *_: (503, {"error": "down"}, {}))
+    with down as (url, script), pytest.raises(UpstreamError, match="HTTP 503") as caught:
+        encode(url, texts=["alpha"], retries=2)
     assert len(script.requests) == 3
     assert "resumes" in str(caught.value)
 
@@ -200,24 +200,24 @@ def test_text_that_the_service_refuses_is_found_and_the_others_come_through():
 
 
 def test_all_texts_refused_is_an_error_and_not_an_empty_result():
-    with serving(lambda *_: (400, {"error": "unknown model m"}, {})) as (url, _):
-        with pytest.raises(UpstreamError, match="unknown model"):
-            encode(url)
+    unwilling = serving(lambda *_: (400, {"error": "unknown model m"}, {}))
+    with unwilling as (url, _), pytest.raises(UpstreamError, match="unknown model"):
+        encode(url)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_failures_that_retrying_does_not_help_end_at_once(status):
-    with serving(lambda *_: (status, {"error": "no"}, {})) as (url, script):
-        with pytest.raises(UpstreamError, match=f"HTTP {status}"):
-            encode(url, texts=["alpha"])
+    unwilling = serving(lambda *_: (status, {"error": "no"}, {}))
+    with unwilling as (url, script), pytest.raises(UpstreamError, match=f"HTTP {status}"):
+        encode(url, texts=["alpha"])
     assert len(script.requests) == 1
 
 
 def test_redirects_are_not_followed():
     with serving(lambda body, _: good(body)) as (elsewhere, other):
-        with serving(lambda *_: (307, {}, {"Location": f"{elsewhere}/embeddings"})) as (url, _):
-            with pytest.raises(UpstreamError, match="HTTP 307"):
-                encode(url, texts=["alpha"])
+        redirecting = serving(lambda *_: (307, {}, {"Location": f"{elsewhere}/embeddings"}))
+        with redirecting as (url, _), pytest.raises(UpstreamError, match="HTTP 307"):
+            encode(url, texts=["alpha"])
     assert other.requests == []
 
 
