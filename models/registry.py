@@ -110,3 +110,30 @@ def build_embedder(settings: EmbedderSettings, cache: Path, *, threads: int | No
             return HashEmbedder(settings)
         case _:
             assert_never(settings)
+
+
+def where_on_node(settings: EmbedderSettings, cache: Path) -> tuple[str, str | None]:
+    """Where the embedder's weights lie or are called, and what is missing there; None if nothing is.
+
+    Looks at names and sizes only; `ensure_on_node` compares checksums.
+    """
+    match settings:
+        case BundledE5Settings():
+            from models.bundled_e5 import checkpoint_folder as converted_folder
+            from models.bundled_e5 import checkpoint_problem
+
+            return str(converted_folder(cache)), checkpoint_problem(cache)
+        case BundledMiniLmSettings():
+            from models.bundled_minilm import checkpoint_folder
+
+            return str(checkpoint_folder()), None
+        case TorchSettings():
+            from models.checkpoints import find_checkpoint
+
+            return str(find_checkpoint(settings, cache)), None
+        case EndpointSettings():
+            return settings.url, None
+        case HashSettings():
+            return "computed, no weights", None
+        case _:
+            assert_never(settings)
