@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from babelray.config import Settings
@@ -61,7 +62,8 @@ def plan(config: ConfigOption = None, limit: LimitOption = None, as_json: JsonOp
         "estimated index MiB": round(expected.index_bytes / 2**20, 1),
         "cluster": f"{cpus} CPUs, {gpus:g} GPUs",
         "prepare, build": f"tasks of {resources.cpus_per_task:g} CPU",
-        "embed": f"{resources.embed_actors} actors of {resources.cpus_per_actor:g} CPU + {resources.gpus_per_actor:g} GPU",
+        "embed": f"{resources.embed_actors} actors of {resources.cpus_per_actor:g} CPU "
+        f"+ {resources.gpus_per_actor:g} GPU",
     }
     console = Console()
     if as_json:
@@ -127,8 +129,9 @@ def status(config: ConfigOption = None, limit: LimitOption = None, as_json: Json
     table.add_row("generation", found["generation"])
     table.add_row("model", found["model"])
     for stage, counts in found["stages"].items():
-        quarantined = f", quarantined: {', '.join(counts['quarantined'])}" if counts["quarantined"] else ""
-        table.add_row(stage, f"{counts['done']} of {counts['of']} units{quarantined}")
+        table.add_row(stage, f"{counts['done']} of {counts['of']} units")
+        for unit, parts in counts["quarantined"].items():
+            table.add_row("", escape(f"quarantined: {unit} with {', '.join(parts)}"))
     table.add_row("built", "yes" if found["built"] else "no")
     table.add_row("published", "yes" if found["published"] else "no")
     console.print(table)

@@ -9,7 +9,7 @@ import ray
 from ray.data import ActorPoolStrategy, Dataset
 
 from babelray.config import Settings
-from babelray.errors import GateFailed, IncompleteRun, InputError
+from babelray.errors import BabelrayError, IncompleteRun, InputError
 from babelray.index.generations import Catalog
 from babelray.index.store import Store, open_store
 from jobs.assemble import register_access, train_once, write_generation
@@ -23,11 +23,9 @@ from jobs.stages.embed import UNITS_IN_FLIGHT, EmbedUnits, embedder_threads
 from jobs.stages.prepare import prepare_unit
 from jobs.stages.unit_work import FAILED, Row
 from jobs.summary import Summary, totals
+from jobs.verdict import members, nothing_indexed, units_failed, unpublished
 
 Receipts = dict[str, Receipt]
-
-NOT_FAULTS = frozenset({"empty", "nothing_to_index"})
-"""Reject reasons that no budget counts: documentation sites are full of pages that hold nothing but a title."""
 
 
 def run(
@@ -66,18 +64,22 @@ def run(
     failed = _prepare_and_embed(plan, store, progress, clock)
     prepare, embed = _done(plan, store, "prepare"), _done(plan, store, "embed")
     summary = _summary(plan, store, failed, clock)
+    problem: BabelrayError | None = None
     if failed:
-        raise _incomplete(summary, "run it again: finished units are kept", store, plan)
-    if not any(receipt.counts["chunks"] for receipt in prepare.values()):
-        raise _incomplete(summary, "nothing could be indexed; look at the rejects", store, plan)
-    plan = plan.without(summary.quarantined)
+        problem = units_failed(summary)
+    elif not any(receipt.counts["chunks"] for receipt in prepare.values()):
+        problem = nothing_indexed(summary)
+    if problem is not None:
+        store.write_atomic(plan.run_layout.stats, to_json(summary))
+        raise problem
+    whole, plan = plan, plan.without(summary.quarantined)
     already = _has_manifest(plan, store)
     if not already:
         store.write_atomic(plan.run_layout.plan, to_json(plan.record))
         _build(plan, store, prepare, embed, progress, clock)
     summary = summary.model_copy(update={"already_built": already, **_describe(plan, store)})
     wants = settings.publish if publish is None else publish
-    problem = _gate(summary, settings)
+    problem = unpublished(summary, settings, store, whole)
     if wants and problem is None:
         progress.step("publishing")
         Catalog(store, settings.index).publish(plan.record.generation, reason=f"reindex run {plan.record.run}")
@@ -112,7 +114,11 @@ def status(settings: Settings, limit: int | None = None) -> dict[str, Any]:
         ledger = plan.ledger(stage, store)
         receipts = ledger.receipts(sorted(ledger.done() & units))
         quarantined = [unit for unit, one in receipts.items() if one.outcome is Outcome.QUARANTINED]
-        stages[stage] = {"done": len(receipts) - len(quarantined), "quarantined": quarantined, "of": len(units)}
+        stages[stage] = {
+            "done": len(receipts) - len(quarantined),
+            "quarantined": members(store, plan, quarantined),
+            "of": len(units),
+        }
     return {
         "run": plan.record.run,
         "generation": plan.record.generation,
@@ -296,38 +302,4 @@ def _summary(plan: Plan, store: Store, failed: dict[str, str], clock: _Clock) ->
         seconds=clock.seconds(),
         **clock.totals,
         **totals(found["prepare"], found["embed"]),
-    )
-
-
-def _gate(summary: Summary, settings: Settings) -> IncompleteRun | GateFailed | None:
-    """Why a built generation is not published by itself."""
-    if summary.quarantined:
-        return IncompleteRun(
-            f"{len(summary.quarantined)} of {summary.units} units kill their workers and are quarantined",
-            where=f"generation {summary.generation} holds the others",
-            got=", ".join(summary.quarantined[:5]),
-            fix="find the document with `babelray reindex status`, exclude it, and run again; or publish without it: "
-            f"babelray generations publish {summary.generation}",
-        )
-    rejected = sum(count for reason, count in summary.rejects_by_reason.items() if reason not in NOT_FAULTS)
-    share = rejected / max(rejected + summary.documents, 1)
-    if share > settings.units.reject_budget:
-        return GateFailed(
-            f"{share:.0%} of the records were rejected",
-            where=f"generation {summary.generation}",
-            got=", ".join(f"{reason}: {count}" for reason, count in summary.rejects_by_reason.items()),
-            allowed=f"at most {settings.units.reject_budget:.0%} (units.reject_budget)",
-            fix=f"look at the rejects, or publish all the same: babelray generations publish {summary.generation}",
-        )
-    return None
-
-
-def _incomplete(summary: Summary, fix: str, store: Store, plan: Plan) -> IncompleteRun:
-    store.write_atomic(plan.run_layout.stats, to_json(summary))
-    examples = [f"{unit}: {error}" for unit, error in list(summary.failed.items())[:5]]
-    return IncompleteRun(
-        f"{len(summary.failed)} of {summary.units} units failed",
-        where=f"run {summary.run}",
-        got="; ".join(examples) or f"rejects: {summary.rejects_by_reason}",
-        fix=fix,
     )

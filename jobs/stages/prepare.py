@@ -83,7 +83,8 @@ def _nothing_to_index(document: Document) -> Reject:
 
 
 def _counts(prepared: list[PreparedDocument]) -> dict[str, int]:
-    counts: Counter[str] = Counter()
+    # A unit without a document says so with zeros.
+    counts: Counter[str] = Counter(dict.fromkeys(("documents", "chunks", "sentences", "blocks"), 0))
     for one in prepared:
         counts["documents"] += 1
         counts["chunks"] += len(one.chunks)
