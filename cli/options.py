@@ -1,7 +1,9 @@
 """Options that several commands share."""
 
+import logging
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -13,11 +15,27 @@ ConfigOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON instead of tables.")]
 
+_OURS = ("babelray", "models", "jobs")
+"""Packages whose messages `log_level` speaks of; those of libraries keep their own levels."""
+
 
 def settings_from(path: Path | None) -> Settings:
-    """Settings of this command: the file, then the environment.
+    """Settings of this command: the file, then the environment; messages go to stderr from their `log_level` on.
 
     Raises:
         ConfigError: The file or a variable is wrong.
     """
-    return load_settings(path)
+    settings = load_settings(path)
+    logging.basicConfig(handlers=[_Stderr()], format="%(levelname)s %(name)s: %(message)s")
+    for package in _OURS:
+        logging.getLogger(package).setLevel(settings.log_level)
+    return settings
+
+
+class _Stderr(logging.StreamHandler[TextIO]):
+    """Writes to what `sys.stderr` is at the time: progress bars put themselves in its place."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one message."""
+        self.setStream(sys.stderr)
+        super().emit(record)

@@ -1,12 +1,23 @@
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from babelray import config
 from babelray.config import Settings, load_settings
 from babelray.errors import ConfigError
 
-CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
+ROOT = Path(__file__).parents[1]
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+
+
+def every_setting() -> Iterator[tuple[str, str, str | None]]:
+    """Group, name and description of every setting there is."""
+    for group in vars(config).values():
+        if isinstance(group, type) and issubclass(group, BaseModel) and group is not BaseModel:
+            yield from ((group.__name__, name, field.description) for name, field in group.model_fields.items())
 
 
 def write(folder: Path, text: str) -> Path:
@@ -92,6 +103,44 @@ def test_a_broken_environment_value_names_the_variable() -> None:
 def test_a_group_variable_and_a_value_variable_of_one_name_are_refused() -> None:
     with pytest.raises(ConfigError):
         load_settings(None, {"BABELRAY_TEXT": "3", "BABELRAY_TEXT__MAX_TOKENS": "64"})
+
+
+@pytest.mark.parametrize("expression", ["(", "[a-", "(?P<lang>x"])
+def test_a_broken_regular_expression_is_a_config_error(tmp_path: Path, expression: str) -> None:
+    path = write(tmp_path, f"sources: [{{path: a, language_from_path: '{expression}'}}]\n")
+    with pytest.raises(ConfigError, match="not a regular expression"):
+        load_settings(path, environ={})
+
+
+@pytest.mark.parametrize("uri", ["s3://AKIA:hush@bucket/docs", "s3://AKIA@bucket"])
+def test_credentials_in_a_path_are_refused_and_not_repeated(tmp_path: Path, uri: str) -> None:
+    with pytest.raises(ConfigError, match="credentials") as caught:
+        load_settings(write(tmp_path, f"sources: [{{path: '{uri}'}}]\n"), environ={})
+    assert "hush" not in str(caught.value)
+    assert "AKIA" not in str(caught.value)
+
+
+def test_an_at_sign_further_down_a_path_is_no_credential(tmp_path: Path) -> None:
+    path = write(tmp_path, "sources: [{path: 's3://bucket/a@b'}, {path: 'docs/me@home'}]\n")
+    assert len(load_settings(path, environ={}).sources) == 2
+
+
+def test_a_wrong_variable_is_blamed_beside_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "index: news\n")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path, environ={"BABELRAY_VECTORS__KIND": "hnsw"})
+    assert caught.value.where == f"{path} or environment (BABELRAY_VECTORS...)"
+
+
+def test_every_setting_says_what_it_is() -> None:
+    assert [(group, name) for group, name, description in every_setting() if not description] == []
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    files = [path for folder in ("babelray", "models", "jobs", "cli") for path in (ROOT / folder).rglob("*.py")]
+    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text())))
+    read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    assert [(group, name) for group, name, _ in every_setting() if name not in read] == []
 
 
 def test_settings_are_frozen() -> None:
