@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from babelray.index.golden import make_golden
+from babelray.index.golden import GoldenVectors, check_golden, make_golden
 from babelray.index.shards import EmbeddedShard, read_prepared, write_embedded
 from babelray.index.store import Store, open_store
 from babelray.keys import Role
@@ -44,9 +44,20 @@ class EmbedUnits:
         self._embedder = build_embedder(settings.embedder, settings.cache_dir, threads=threads)
         self._device = threading.Lock()
         self._turns = Turns(UNITS_IN_FLIGHT)
-        if not self._store.exists(plan.embed_layout.golden):
+        self._compare_with_first()
+
+    def _compare_with_first(self) -> None:
+        """Let the first embedder of a model key leave its golden vectors; every later one must reproduce them.
+
+        Raises:
+            ModelKeyMismatch: This worker's embedder makes other vectors than those that are stored already.
+        """
+        path = self._plan.embed_layout.golden
+        if not self._store.exists(path):
             golden = make_golden(self._embedder)
-            self._store.create_if_absent(plan.embed_layout.golden, golden.model_dump_json().encode())
+            if self._store.create_if_absent(path, golden.model_dump_json().encode()):
+                return
+        check_golden(self._embedder, GoldenVectors.model_validate_json(self._store.read_bytes(path)))
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Embed the unit of a one-row batch."""
