@@ -23,6 +23,7 @@ from babelray.keys import digest_of
 MAX_TRIES = 100
 """A lost race means that another writer got through, so that this many in a row are a fault and not bad luck."""
 HISTORY_KEPT = 100
+_RESTORE = "restore the file from a copy of the store; until then nothing of this index can be served"
 
 _VALUES = pa.struct(
     [
@@ -63,20 +64,30 @@ def read_current(store: Store, index: str) -> PointedTable:
     if found is None:
         return PointedTable(AccessTable(), None)
     data, tag = found
-    try:
-        pointer = json.loads(data)
-        revision, history = pointer["revision"], tuple(pointer["history"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise IntegrityError(
-            "the access pointer cannot be read", where=layout.access_pointer, got=str(error)
-        ) from error
+    revision, history = _parse_pointer(data, layout.access_pointer)
     return PointedTable(read_table(store, index, revision), tag, history)
 
 
 def current_revision(store: Store, index: str) -> str:
-    """Name of the revision in force, without reading its table."""
-    found = store.read_tagged(LAYOUT.index(index).access_pointer)
-    return str(json.loads(found[0])["revision"]) if found else AccessTable().revision
+    """Name of the revision in force, without reading its table.
+
+    Raises:
+        IntegrityError: The pointer is damaged.
+    """
+    path = LAYOUT.index(index).access_pointer
+    found = store.read_tagged(path)
+    return _parse_pointer(found[0], path)[0] if found else AccessTable().revision
+
+
+def _parse_pointer(data: bytes, where: str) -> tuple[str, tuple[dict[str, Any], ...]]:
+    """Revision and history."""
+    try:
+        pointer = json.loads(data)
+        return str(pointer["revision"]), tuple(pointer["history"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise IntegrityError(
+            "the access pointer cannot be read", where=where, got=repr(error)[:200], fix=_RESTORE
+        ) from error
 
 
 def read_table(store: Store, index: str, revision: str) -> AccessTable:
@@ -92,7 +103,7 @@ def read_table(store: Store, index: str, revision: str) -> AccessTable:
             "an access table is not what its name says",
             where=path,
             got=_content_digest(table),
-            fix="restore the file from a copy of the store; until then nothing of this index can be served",
+            fix=_RESTORE,
         )
     return table
 
@@ -210,13 +221,17 @@ def decode_table(data: bytes, revision: str, where: str) -> AccessTable:
         with pa.ipc.open_file(pa.BufferReader(data)) as reader:
             table = reader.read_all()
     except (pa.ArrowInvalid, OSError) as error:
-        raise IntegrityError("an access table cannot be read", where=where, got=str(error)[:200]) from error
+        raise IntegrityError(
+            "an access table cannot be read", where=where, got=str(error)[:200], fix=_RESTORE
+        ) from error
     if not table.schema.equals(TABLE_SCHEMA):
-        raise IntegrityError("an access table has another schema", where=where, got=table.schema.names)
+        raise IntegrityError(
+            "an access table has another schema", where=where, got=table.schema.names, allowed=TABLE_SCHEMA.names
+        )
     rows = table.to_pylist()
     classes = [row for row in rows if row["kind"] == "class"]
     if [row["number"] for row in classes] != list(range(len(classes))):
-        raise IntegrityError("the classes of an access table are not numbered in order", where=where)
+        raise IntegrityError("the classes of an access table are not numbered in order", where=where, fix=_RESTORE)
     return AccessTable(
         revision,
         tuple(AccessClass(_as_values(row["declared"]), _as_values(row["effective"])) for row in classes),

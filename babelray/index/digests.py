@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from babelray.errors import IntegrityError
 
+_REPLACE = "restore it from a copy of the store, or roll back to another generation and build this one again"
+
 
 class FileRecord(BaseModel):
     """One stored file: its path relative to the store, its bytes and their SHA-256 in hex."""
@@ -42,14 +44,16 @@ def verify_file(path: Path, record: FileRecord, where: str | None = None) -> Non
     """
     where = where or record.path
     if not path.is_file():
-        raise IntegrityError(
-            "a stored file is missing", where=where, fix="publish another generation or rebuild this one"
-        )
+        raise IntegrityError("a stored file is missing", where=where, fix=_REPLACE)
     size = path.stat().st_size
     if size != record.size:
-        raise IntegrityError("a stored file has another size", where=where, got=size, allowed=record.size)
+        raise IntegrityError("a stored file has another size", where=where, got=size, allowed=record.size, fix=_REPLACE)
     found = sha256_of_file(path)
     if found != record.sha256:
         raise IntegrityError(
-            "a stored file holds other bytes than its checksum says", where=where, got=found, allowed=record.sha256
+            "a stored file holds other bytes than its checksum says",
+            where=where,
+            got=found,
+            allowed=record.sha256,
+            fix=_REPLACE,
         )

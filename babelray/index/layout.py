@@ -31,7 +31,7 @@ class SegmentLayout:
 
     @property
     def vectors(self) -> str:
-        """The approximate (or flat) FAISS index, as `serialize_index` bytes."""
+        """The approximate FAISS index; a flat generation has none, `vectors_f16` answers alone."""
         return f"{self.root}/vectors.faiss"
 
     @property

@@ -8,13 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import faiss as _faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from babelray.config import VectorSettings
-from babelray.errors import IntegrityError
+from babelray.errors import ConfigError, IntegrityError
 from babelray.index.vector_report import IndexKind, SearchPlan
+
+try:
+    import faiss as _faiss
+except ModuleNotFoundError as error:
+    raise ConfigError(
+        "FAISS is not installed: its builds for CPU and GPU exclude each other, so that it is an extra",
+        fix="pip install 'babelray[cpu]', or babelray[gpu] on a machine with CUDA",
+    ) from error
 
 # FAISS's own type stubs leave out what its Python layer adds: keyword parameters, fields of subclasses.
 faiss: Any = _faiss

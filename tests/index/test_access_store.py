@@ -141,3 +141,12 @@ def test_damage_is_found(store, tmp_path):
     pointer.write_bytes(b"{}")
     with pytest.raises(IntegrityError, match="pointer"):
         read_current(store, "main")
+
+
+@pytest.mark.parametrize("damaged", [b"", b"[]", b"{}", b'{"revision": 1}', b"\xff"])
+def test_a_damaged_pointer_is_an_integrity_error_however_it_is_read(store, damaged):
+    store.write_atomic(LAYOUT.index("i").access_pointer, damaged)
+    for read in (read_current, current_revision):
+        with pytest.raises(IntegrityError, match="pointer") as caught:
+            read(store, "i")
+        assert caught.value.fix

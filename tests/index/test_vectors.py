@@ -1,3 +1,4 @@
+import subprocess
 import sys
 from pathlib import Path
 
@@ -168,3 +169,10 @@ def test_lists_grow_with_rows_as_far_as_the_sample_allows():
     assert list_count(100_000, 100_000) == 1024
     assert list_count(100_000, 39 * 64) == 64
     assert list_count(1, 1) == 1
+
+
+def test_without_faiss_the_extra_to_install_is_named():
+    code = "import sys; sys.modules['faiss'] = None; import babelray.index.vectors"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "babelray[cpu]" in done.stderr.splitlines()[-1]
