@@ -23,12 +23,16 @@ app = typer.Typer(
     "for every generation, and no vector is touched.",
     no_args_is_help=True,
 )
+_EXAMPLES = "see `babelray access apply --help` for the actions and their fields"
 IndexOption = Annotated[str | None, typer.Option("--index", "-i", help="Index; the settings' own by default.")]
 
 
 @app.command()
 def show(config: ConfigOption = None, index: IndexOption = None, as_json: JsonOption = False) -> None:
-    """Print the revision in force, what it counts, overrides, deletions and the last changes."""
+    """Print the revision in force, what it counts, overrides, deletions and the last changes.
+
+    Example: babelray access show -c configs/reindex-demo.yaml
+    """
     settings = settings_from(config)
     pointed = _current(open_store(settings.store), _name(settings, index))
     table, console = pointed.table, Console(soft_wrap=True)
@@ -58,7 +62,10 @@ def show(config: ConfigOption = None, index: IndexOption = None, as_json: JsonOp
 
 @app.command()
 def classes(config: ConfigOption = None, index: IndexOption = None, as_json: JsonOption = False) -> None:
-    """List the access classes: what the sources declared, and what is in force today where that differs."""
+    """List the access classes: what the sources declared, and what is in force today where that differs.
+
+    Example: babelray access classes -c configs/reindex-demo.yaml --json
+    """
     settings = settings_from(config)
     table = _current(open_store(settings.store), _name(settings, index)).table
     console = Console(soft_wrap=True)
@@ -89,6 +96,8 @@ def apply(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
 ) -> None:
     """Apply changes of rights, all of them or none.
+
+    Example: babelray access apply changes.yaml -c configs/reindex-demo.yaml --note "left the team" --dry-run
 
     The file is a list; each entry has an action:
 
@@ -142,7 +151,9 @@ def _load(path: Path) -> Any:
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError("the file of changes cannot be read", where=path, got=str(error)) from error
+        raise InputError(
+            "the file of changes cannot be read", where=path, got=str(error)[:200], fix=_EXAMPLES
+        ) from error
 
 
 def _differences(before: AccessTable, after: AccessTable) -> list[str]:

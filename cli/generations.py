@@ -39,7 +39,7 @@ def list_(config: ConfigOption = None, index: IndexOption = None, as_json: JsonO
     damaged has one that cannot be read.
 
     Examples:
-        babelray generations list --index demo
+        babelray generations list -c configs/reindex-demo.yaml
     """
     listed = _catalog(settings_from(config), index).list()
     if as_json:
@@ -61,9 +61,9 @@ def show(
     """Show one generation: model, settings, counts, recall, segments; and the history of the index.
 
     Examples:
-        babelray generations show --index demo
+        babelray generations show -c configs/reindex-demo.yaml
 
-        babelray generations show g-20250601 --index demo --json
+        babelray generations show g-20250601 -c configs/reindex-demo.yaml --json
     """
     catalog = _catalog(settings_from(config), index)
     pointer = catalog.pointer()
@@ -99,7 +99,7 @@ def verify(
     --golden finds another model than the generation was built with.
 
     Examples:
-        babelray generations verify --index demo --deep
+        babelray generations verify -c configs/reindex-demo.yaml --deep
 
         babelray generations verify g-20250601 --golden --config configs/reindex-demo.yaml
     """
@@ -149,7 +149,7 @@ def publish(
     pointer meanwhile; then nothing has changed.
 
     Examples:
-        babelray generations publish g-20250601 --index demo --reason "new model"
+        babelray generations publish g-20250601 -c configs/reindex-demo.yaml --reason "new model"
     """
     catalog = _catalog(settings_from(config), index)
     before = catalog.pointer()
@@ -169,9 +169,9 @@ def rollback(
     """Serve the generation that was served before, after verifying every byte of it. Twice goes back two steps.
 
     Examples:
-        babelray generations rollback --index demo --reason "worse on Chinese"
+        babelray generations rollback -c configs/reindex-demo.yaml --reason "worse on Chinese"
 
-        babelray generations rollback --index demo --to g-20250301
+        babelray generations rollback -c configs/reindex-demo.yaml --to g-20250301
     """
     catalog = _catalog(settings_from(config), index)
     before = catalog.pointer()
@@ -189,7 +189,7 @@ def pin(
     """Keep a generation, whatever garbage collection decides.
 
     Examples:
-        babelray generations pin g-20250301 --index demo --reason "baseline of the evaluation"
+        babelray generations pin g-20250301 -c configs/reindex-demo.yaml --reason "baseline of the evaluation"
     """
     new = _catalog(settings_from(config), index).pin(generation, by=_who(by), reason=reason)
     _console().print(f"{generation} is pinned" if new else f"{generation} was pinned already", markup=False)
@@ -201,7 +201,11 @@ def unpin(
     config: ConfigOption = None,
     index: IndexOption = None,
 ) -> None:
-    """Let garbage collection decide about a generation again."""
+    """Let garbage collection decide about a generation again.
+
+    Examples:
+        babelray generations unpin g-20250301 -c configs/reindex-demo.yaml
+    """
     was = _catalog(settings_from(config), index).unpin(generation)
     _console().print(f"{generation} is no longer pinned" if was else f"{generation} was not pinned", markup=False)
 

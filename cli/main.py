@@ -12,7 +12,8 @@ from cli.search import search
 app = typer.Typer(
     name="babelray",
     help="Multilingual search over versioned index generations, built by Ray Data jobs.\n\n"
-    'Start with: babelray reindex run --config configs/reindex-demo.yaml, then babelray search "..." --index demo.',
+    "Start with: babelray reindex run -c configs/reindex-demo.yaml, then "
+    'babelray search "retry policy" -c configs/reindex-demo.yaml --tenant orchard.',
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

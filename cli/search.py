@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
-from models.registry import build_embedder, model_key
 from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
@@ -22,6 +21,7 @@ from babelray.retrieval.hybrid import search as hybrid_search
 from babelray.text.language import LanguagePolicy, LanguageVerdict
 from cli.options import ConfigOption, JsonOption, settings_from
 from models.identifier import FastTextIdentifier
+from models.registry import build_embedder, model_key
 
 QUOTE_SHOWN = 300
 LIKELY = 0.15
@@ -50,9 +50,9 @@ def search(
     The query is encoded by the embedder of the settings, which must be the one that the generation was built with.
 
     Examples:
-        babelray search "why does my pod restart" --index demo
+        babelray search "wie exportiere ich Abrechnungsdaten" -c configs/reindex-demo.yaml --tenant orchard
 
-        babelray search "ERR_1205" --index demo --tenant acme --group ops --json
+        babelray search "ERR_1205" -c reindex.yaml --index docs --tenant acme --group ops --json
     """
     settings = settings_from(config)
     scope = _scope(tenant, group, kb, as_of, status)
@@ -88,7 +88,10 @@ def _scope(
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         raise InputError(
-            f"not a usable scope: {problem['msg']}", where=f"--{problem['loc'][0]}", got=repr(problem.get("input"))
+            f"not a usable scope: {problem['msg']}",
+            where=", ".join(str(part) for part in problem["loc"]),
+            got=repr(problem.get("input"))[:200],
+            fix="--tenant names one tenant, --group real groups: what is for everyone is shown without one",
         ) from None
 
 
