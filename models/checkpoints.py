@@ -22,6 +22,8 @@ _TOKENIZER_FILES = re.compile(
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 # Position ids of these start after the padding id, so two of the table's rows are never used.
 _OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet"}
+# These would get a pooling head with random weights, as checkpoints of embedders do not hold one, and a warning of it.
+_OPTIONAL_HEAD = {"bert", *_OFFSET_POSITIONS}
 
 
 def ensure_checkpoint(settings: TorchSettings, cache: Path) -> Path:
@@ -38,7 +40,7 @@ def ensure_checkpoint(settings: TorchSettings, cache: Path) -> Path:
 
     revision = _pinned(settings)
     try:
-        folder = snapshot_download(settings.model, revision=revision, cache_dir=_hub(cache), allow_patterns=_WANTED)
+        snapshot_download(settings.model, revision=revision, cache_dir=_hub(cache), allow_patterns=_WANTED)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise UpstreamError(
             "the model cannot be fetched",
@@ -46,7 +48,8 @@ def ensure_checkpoint(settings: TorchSettings, cache: Path) -> Path:
             got=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
             fix=f"check model, revision and network, or copy the checkpoint to {_hub(cache)} or to a folder",
         ) from error
-    return Path(folder)
+    # A repository may hold its weights in other formats only: better known now than in the workers.
+    return find_checkpoint(settings, cache)
 
 
 def find_checkpoint(settings: TorchSettings, cache: Path) -> Path:
@@ -138,6 +141,7 @@ def load_model(folder: Path, dtype: str, device: torch.device) -> torch.nn.Modul
     """
     from transformers import AutoModel
 
+    headless = {"add_pooling_layer": False} if read_config(folder).get("model_type") in _OPTIONAL_HEAD else {}
     try:
         model, report = AutoModel.from_pretrained(
             folder,
@@ -146,6 +150,7 @@ def load_model(folder: Path, dtype: str, device: torch.device) -> torch.nn.Modul
             use_safetensors=True,
             attn_implementation="sdpa",
             output_loading_info=True,
+            **headless,
         )
     except (OSError, ValueError, KeyError) as error:
         raise ConfigError("the checkpoint cannot be loaded", where=folder, got=str(error).splitlines()[0]) from error

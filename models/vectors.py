@@ -46,6 +46,8 @@ def spread(
         rows: int64 (n,), which of the u each text is.
         padded_tokens: Tokens computed for the u texts, padding included.
     """
+    computed = np.ones(len(lengths), dtype=np.bool_)
+    computed[list(refused)] = False
     by_row = {row: refused[int(unique)] for row, unique in enumerate(rows) if int(unique) in refused} if refused else {}
     return Encoded(
         vectors=vectors[rows],
@@ -53,5 +55,5 @@ def spread(
         truncated=truncated[rows],
         refused=by_row,
         padded_tokens=padded_tokens,
-        computed_tokens=int(sum(int(length) for unique, length in enumerate(lengths) if unique not in refused)),
+        computed_tokens=int(np.asarray(lengths)[computed].sum()),
     )

@@ -90,14 +90,19 @@ def test_unreachable_hub_is_an_upstream_error(tmp_path, monkeypatch):
         ensure_on_node(hub_settings(), tmp_path)
 
 
-def test_fetching_asks_for_the_commit_and_never_for_code_or_pickles(tmp_path, monkeypatch):
+def test_fetching_asks_for_the_commit_and_never_for_code_or_pickles(hub_cache, monkeypatch):
     asked = {}
-    monkeypatch.setattr(
-        "huggingface_hub.snapshot_download", lambda model, **more: asked.update(more, model=model) or str(tmp_path)
-    )
-    ensure_on_node(hub_settings(), tmp_path)
-    assert (asked["model"], asked["revision"], asked["cache_dir"]) == ("acme/tiny", COMMIT, tmp_path / "hub")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda model, **more: asked.update(more, model=model))
+    ensure_on_node(hub_settings(), hub_cache)
+    assert (asked["model"], asked["revision"], asked["cache_dir"]) == ("acme/tiny", COMMIT, hub_cache / "hub")
     assert not {"*.py", "*.bin", "*.pt", "*"} & set(asked["allow_patterns"])
+
+
+def test_repository_without_safetensors_is_refused_when_it_is_fetched(hub_cache, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: None)
+    next(hub_cache.rglob("model.safetensors")).unlink()
+    with pytest.raises(ConfigError, match="other weight formats are not loaded"):
+        ensure_on_node(hub_settings(), hub_cache)
 
 
 def test_revision_of_a_folder_is_its_content(checkpoint, tmp_path):
