@@ -135,3 +135,25 @@ def status(config: ConfigOption = None, limit: LimitOption = None, as_json: Json
     table.add_row("built", "yes" if found["built"] else "no")
     table.add_row("published", "yes" if found["published"] else "no")
     console.print(table)
+
+
+@app.command()
+def rejects(config: ConfigOption = None, limit: LimitOption = None, as_json: JsonOption = False) -> None:
+    """Print the records that a run refused: where each came from, why, and how it begins.
+
+    Example: babelray reindex rejects -c configs/reindex-demo.yaml
+    """
+    from jobs.rejects import rejects as refused_records
+
+    found = list(refused_records(_with_sources(settings_from(config)), limit))
+    console = Console()
+    if as_json:
+        console.print_json(data=found)
+        return
+    if not found:
+        console.print("no record was refused")
+        return
+    table = Table("source", "place", "reason", "detail", title=f"{len(found):,} refused records", title_justify="left")
+    for row in found:
+        table.add_row(row["source_uri"], row["locator"], row["reason"], row["detail"])
+    console.print(table)
