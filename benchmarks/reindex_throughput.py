@@ -33,6 +33,7 @@ from jobs.reindex import run
 from models.registry import build_embedder, ensure_on_node
 
 BATCH_SIZES = (4, 8, 16, 32, 64, 128)
+LANGUAGE_FOLDER = r"(^|/)(?P<lang>[a-z]{2}(-[a-z]{2,4})?)/"
 
 
 def settings_of(arguments: argparse.Namespace, folder: Path) -> Settings:
@@ -40,10 +41,12 @@ def settings_of(arguments: argparse.Namespace, folder: Path) -> Settings:
     if arguments.jsonl:
         source: dict[str, Any] = {"path": str(arguments.jsonl), "format": "jsonl"}
     else:
-        source = {"path": str(arguments.markdown), "format": "markdown"}
+        source = {"path": str(arguments.markdown), "format": "markdown", "language_from_path": LANGUAGE_FOLDER}
     return Settings.model_validate(
         {
-            "store": str(folder / "store"),
+            "store": str(arguments.store or folder / "store"),
+            "index": "docs",
+            "corpus": "docs",
             "sources": [source],
             "embedder": {"kind": "bundled-e5"},
             "units": {"target_texts": arguments.unit_texts},
@@ -90,6 +93,7 @@ def main() -> None:
     parser.add_argument("--markdown", type=Path, default=Path("demo/corpus"), help="folder of Markdown pages")
     parser.add_argument("--jsonl", type=Path, help="file of rows with a `text`, instead of pages")
     parser.add_argument("--limit", type=int, help="files (or pieces of 1 MB) to take")
+    parser.add_argument("--store", type=Path, help="empty folder that keeps the index; a temporary one by default")
     parser.add_argument("--unit-texts", type=int, default=3000)
     parser.add_argument("--compare-texts", type=int, default=1500, help="texts that the others embed in each round")
     parser.add_argument("--rounds", type=int, default=3)
