@@ -11,8 +11,10 @@ from typing import Any
 
 import ray
 from ray.data import DataContext
+from ray.exceptions import RayError
 
 from babelray.config import Settings
+from babelray.errors import BabelrayError, ConfigError, IncompleteRun
 
 _LOCAL_OBJECT_STORE = 256 * 2**20
 """Rows are names of units, so a local Ray needs next to no object store."""
@@ -25,13 +27,20 @@ def connect(settings: Settings) -> None:
     """Join the cluster that `RAY_ADDRESS` names, or start Ray on this machine; nothing happens if Ray is up already."""
     talkative = settings.log_level == "DEBUG"
     if not ray.is_initialized():
+        address = os.environ.get("RAY_ADDRESS")
         local: dict[str, Any] = (
-            {}
-            if os.environ.get("RAY_ADDRESS")
-            else {"object_store_memory": _LOCAL_OBJECT_STORE, "include_dashboard": False}
+            {} if address else {"object_store_memory": _LOCAL_OBJECT_STORE, "include_dashboard": False}
         )
         with nullcontext() if talkative else _quiet_core():
-            ray.init(log_to_driver=talkative, logging_level=logging.INFO if talkative else logging.ERROR, **local)
+            try:
+                ray.init(log_to_driver=talkative, logging_level=logging.INFO if talkative else logging.ERROR, **local)
+            except (ConnectionError, ValueError, RuntimeError) as error:
+                raise ConfigError(
+                    "cannot start or join Ray",
+                    where="RAY_ADDRESS" if address else "this machine",
+                    got=f"{address or ''} {str(error).strip().splitlines()[0]}".strip(),
+                    fix="unset RAY_ADDRESS to use this machine alone, or name a cluster that is up",
+                ) from error
     context = DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
@@ -66,6 +75,36 @@ def cluster_resources() -> tuple[int, float]:
     """CPUs and GPUs of the cluster."""
     found: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     return int(found.get("CPU", 0)), float(found.get("GPU", 0))
+
+
+def result_of(reference: Any, what: str) -> Any:
+    """The value of a task, or its error as one that a user can read.
+
+    Args:
+        reference: Of the task.
+        what: The step that it is.
+
+    Raises:
+        BabelrayError: The one that the task raised.
+        IncompleteRun: It raised another error, or its worker died.
+    """
+    try:
+        return ray.get(reference)
+    except RayError as error:
+        raise readable(error, what) from error
+
+
+def readable(error: RayError, what: str) -> BabelrayError:
+    """Our own error out of Ray's wrapping, or an `IncompleteRun` with the last line of Ray's account."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, BabelrayError):
+        return cause
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return IncompleteRun(
+        f"{what} ended with an error",
+        got=lines[-1] if lines else type(error).__name__,
+        fix="remove the cause and run it again: what is finished is kept; BABELRAY_LOG_LEVEL=DEBUG shows what Ray says",
+    )
 
 
 def task_options(settings: Settings) -> dict[str, Any]:

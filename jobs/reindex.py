@@ -7,13 +7,14 @@ from typing import Any
 
 import ray
 from ray.data import ActorPoolStrategy, Dataset
+from ray.exceptions import RayError
 
 from babelray.config import Settings
 from babelray.errors import BabelrayError, IncompleteRun, InputError
 from babelray.index.generations import Catalog
 from babelray.index.store import Store, open_store
 from jobs.assemble import register_access, train_once, write_generation
-from jobs.cluster import actor_options, cluster_resources, connect, task_options
+from jobs.cluster import actor_options, cluster_resources, connect, readable, result_of, task_options
 from jobs.ledger import Outcome, Receipt, to_json
 from jobs.planning import Plan, make_plan, store_plan
 from jobs.preflight import check_fits, estimate
@@ -65,7 +66,7 @@ def run(
     prepare, embed = _done(plan, store, "prepare"), _done(plan, store, "embed")
     summary = _summary(plan, store, failed, clock)
     problem: BabelrayError | None = None
-    if failed:
+    if failed or summary.unfinished:
         problem = units_failed(summary)
     elif not any(receipt.counts["chunks"] for receipt in prepare.values()):
         problem = nothing_indexed(summary)
@@ -147,27 +148,27 @@ class _Clock:
 
 
 def _prepare_and_embed(plan: Plan, store: Store, progress: Progress, clock: _Clock) -> dict[str, str]:
-    """Bring every unit to an embed receipt; returns the failed ones with their errors."""
+    """Bring every unit to an embed receipt; returns those that raised an error, with it."""
     settings, units = plan.settings, set(plan.record.units)
     done = _finished(plan, store) & units
     todo = sorted(units - done)
     before = plan.ledger("prepare", store).done()
     progress.start(total=len(units), done=len(done))
     failed: dict[str, str] = {}
-    for row in _stream(_embedding(plan, todo)) if todo else ():
-        progress.unit(str(row["unit"]), str(row["outcome"]), int(row["tokens"]))
-        if row["outcome"] == FAILED:
-            failed[str(row["unit"])] = str(row["error"])
-            progress.note(f"unit {row['unit']} failed: {row['error']}")
-            if len(failed) > settings.units.error_budget * len(units):
-                progress.note("the error budget is spent: stopping")
-                break
-        elif row["outcome"] == Outcome.DONE.value:
-            clock.totals["embedded_now"] += 1
-            clock.totals["computed_tokens"] += int(row["tokens"])
-    progress.stop()
-    for unit in sorted(units - _finished(plan, store) - set(failed)):
-        failed[unit] = "it has no receipt: the job stopped before it, or its worker was lost"
+    try:
+        for row in _stream(_embedding(plan, todo), "preparing and embedding") if todo else ():
+            progress.unit(str(row["unit"]), str(row["outcome"]), int(row["tokens"]))
+            if row["outcome"] == FAILED:
+                failed[str(row["unit"])] = str(row["error"])
+                progress.note(f"unit {row['unit']} failed: {row['error']}")
+                if len(failed) > settings.units.error_budget * len(units):
+                    progress.note("the error budget is spent: stopping")
+                    break
+            elif row["outcome"] == Outcome.DONE.value:
+                clock.totals["embedded_now"] += 1
+                clock.totals["computed_tokens"] += int(row["tokens"])
+    finally:
+        progress.stop()
     clock.totals["prepared_now"] = len((plan.ledger("prepare", store).done() - before) & units)
     clock.lap("prepare_and_embed")
     return failed
@@ -229,11 +230,12 @@ def _build(plan: Plan, store: Store, prepare: Receipts, embed: Receipts, progres
     progress.step(f"building {len(segments)} segments")
     # In tasks, so that the driver holds no vectors.
     options = task_options(settings)
-    ray.get(ray.remote(**options)(train_once).remote(worker_plan, rows, units))
+    result_of(ray.remote(**options)(train_once).remote(worker_plan, rows, units), "training the vector index")
     classes = register_access(plan, prepare)
     work = [{"unit": number, "units": " ".join(members)} for number, members in segments.items()]
+    building = _units(work).map(partial(build_one, plan=worker_plan, classes=classes), **options)
     failed = {}
-    for row in _stream(_units(work).map(partial(build_one, plan=worker_plan, classes=classes), **options)):
+    for row in _stream(building, "building segments"):
         if row["outcome"] not in (Outcome.DONE.value, "skipped"):
             failed[str(row["unit"])] = str(row["error"] or row["outcome"])
     receipts = _done(plan, store, "build")
@@ -248,7 +250,8 @@ def _build(plan: Plan, store: Store, prepare: Receipts, embed: Receipts, progres
         )
     progress.step("measuring recall and writing the manifest")
     segment_receipts = {number: receipts[number] for number in segments}
-    ray.get(ray.remote(**options)(write_generation).remote(worker_plan, prepare, embed, segment_receipts))
+    written = ray.remote(**options)(write_generation).remote(worker_plan, prepare, embed, segment_receipts)
+    result_of(written, "measuring recall and writing the manifest")
     clock.lap("measure")
 
 
@@ -257,8 +260,11 @@ def _units(rows: list[dict[str, str]]) -> Dataset:
     return ray.data.from_items(rows, override_num_blocks=len(rows))
 
 
-def _stream(dataset: Dataset) -> Iterator[Row]:
-    yield from dataset.iter_rows()
+def _stream(dataset: Dataset, what: str) -> Iterator[Row]:
+    try:
+        yield from dataset.iter_rows()
+    except RayError as error:
+        raise readable(error, what) from error
 
 
 def _done(plan: Plan, store: Store, stage: str) -> Receipts:
@@ -299,6 +305,7 @@ def _summary(plan: Plan, store: Store, failed: dict[str, str], clock: _Clock) ->
         model=plan.record.model_key.readable(),
         units=len(units),
         failed=failed,
+        unfinished=len(units - _finished(plan, store) - set(failed)),
         seconds=clock.seconds(),
         **clock.totals,
         **totals(found["prepare"], found["embed"]),

@@ -14,6 +14,7 @@ class Summary(BaseModel):
 
     Attributes:
         failed: Unit -> error of this invocation; running again tries them again.
+        unfinished: Units that ended without an error and without a result: not reached, or lost with their workers.
         seconds: Wall seconds of this invocation by step, after Ray was up.
         stage_seconds: Seconds inside the stages, added up over workers and earlier invocations.
         computed_tokens: Tokens that this invocation embedded, not those of reused shards.
@@ -47,6 +48,7 @@ class Summary(BaseModel):
     computed_tokens: int = 0
     quarantined: tuple[str, ...] = ()
     failed: dict[str, str] = {}
+    unfinished: int = 0
     segments: int = 0
     index_bytes: int = 0
     recall: float | None = None

@@ -24,13 +24,15 @@ def members(store: Store, plan: Plan, units: Iterable[str]) -> dict[str, list[st
 
 
 def units_failed(summary: Summary) -> IncompleteRun:
-    """Units ended with an error."""
+    """Units ended with an error, or not at all."""
     examples = [f"{unit}: {error}" for unit, error in list(summary.failed.items())[:_SHOWN]]
+    if summary.unfinished:
+        examples.append(f"{summary.unfinished} units were not reached, or lost with their workers")
     return IncompleteRun(
         f"{len(summary.failed)} of {summary.units} units failed",
         where=f"run {summary.run}",
         got="; ".join(examples),
-        fix="run it again: finished units are kept",
+        fix="remove the cause and run it again: finished units are kept",
     )
 
 
