@@ -70,14 +70,15 @@ def embedded_texts(settings: Settings, limit: int | None) -> list[str]:
 
 def sentence_transformer(settings: Settings) -> Any:
     """The same checkpoint in sentence-transformers, pooled and normalized alike."""
-    from sentence_transformers import SentenceTransformer, models
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     from models.bundled_e5 import open_checkpoint
 
     folder = str(open_checkpoint(settings.cache_dir))
-    transformer = models.Transformer(folder, max_seq_length=512)
-    pooling = models.Pooling(transformer.get_word_embedding_dimension(), pooling_mode="mean")
-    return SentenceTransformer(modules=[transformer, pooling, models.Normalize()], device="cpu")
+    transformer = Transformer(folder, max_seq_length=512)
+    pooling = Pooling(transformer.get_word_embedding_dimension(), pooling_mode="mean")
+    return SentenceTransformer(modules=[transformer, pooling, Normalize()], device="cpu")
 
 
 def timed(work: Callable[[], object]) -> float:
