@@ -16,6 +16,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C ended, as shells have it."""
+
 LimitOption = Annotated[
     int | None,
     typer.Option("--limit", min=1, help="Take a sample of so many files (or pieces of about 1 MB of a table)."),
@@ -105,7 +108,13 @@ def run(
     settings = _with_sources(settings_from(config))
     console = Console()
     progress = Progress(Console(stderr=True) if as_json else console)
-    summary = run_job(settings, limit=limit, publish=publish, retry_quarantined=retry_quarantined, progress=progress)
+    try:
+        summary = run_job(
+            settings, limit=limit, publish=publish, retry_quarantined=retry_quarantined, progress=progress
+        )
+    except KeyboardInterrupt:
+        progress.note("interrupted: finished units are kept, run it again to go on")
+        raise typer.Exit(INTERRUPTED) from None
     if as_json:
         console.print_json(summary.model_dump_json())
     else:

@@ -82,7 +82,7 @@ class JobWorld:
         world.root = root
         world.values["store"], world.values["cache"] = str(root / "store"), str(root / "cache")
         world.values["sources"] = [{"path": str(corpus), "format": "markdown", "tenant_id": "acme"}]
-        world.values["units"] = {"target_texts": max(size // 110 // units, 1), "units_per_segment": 16}
+        world.values["units"] = {"target_texts": -(-size // 110 // units), "units_per_segment": 16}
         return world
 
     @property

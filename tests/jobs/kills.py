@@ -30,6 +30,8 @@ class Command:
         self.log = world.root / f"log-{time.monotonic_ns()}.txt"
         environ = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         if address:
+            # Ray keeps how to prove oneself to a cluster in the environment of the process that started it.
+            environ |= {name: value for name, value in os.environ.items() if name.startswith("RAY_AUTH")}
             environ["RAY_ADDRESS"] = address
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
