@@ -88,7 +88,7 @@ def register_access(plan: Plan, prepare: dict[str, Receipt]) -> list[tuple[Acces
 
 
 def write_generation(
-    plan: Plan, prepare: dict[str, Receipt], embed: dict[str, Receipt], build: dict[str, Receipt]
+    plan: Plan, prepare: dict[str, Receipt], embed: dict[str, Receipt], build: dict[str, Receipt], quarantined: int
 ) -> None:
     """Measure the built segments and write the manifest."""
     settings, record = plan.settings, plan.record
@@ -125,7 +125,7 @@ def write_generation(
         vectors=report,
         segments=segments,
         golden=golden,
-        counts=manifest_counts(prepare, embed),
+        counts=manifest_counts(prepare, embed, quarantined),
         parent=pointer.generation if pointer else None,
         run=record.run,
         software=_versions(),

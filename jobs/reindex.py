@@ -77,7 +77,7 @@ def run(
     already = _has_manifest(plan, store)
     if not already:
         store.write_atomic(plan.run_layout.plan, to_json(plan.record))
-        _build(plan, store, prepare, embed, progress, clock)
+        _build(plan, store, prepare, embed, len(summary.quarantined), progress, clock)
     summary = summary.model_copy(update={"already_built": already, **_describe(plan, store)})
     wants = settings.publish if publish is None else publish
     problem = unpublished(summary, settings, store, whole)
@@ -200,6 +200,8 @@ def _embedding(plan: Plan, units: list[str]) -> Dataset:
             compute=ActorPoolStrategy(
                 size=min(resources.embed_actors, len(units)),
                 max_concurrent_calls_per_actor=UNITS_IN_FLIGHT,
+                # Without it Ray Data lets calls in side by side but runs them one after the other.
+                enable_true_multi_threading=True,
                 max_tasks_in_flight_per_actor=UNITS_IN_FLIGHT + 1,
             ),
             **actor_options(settings, len(units)),
@@ -220,7 +222,15 @@ def _describe(plan: Plan, store: Store) -> dict[str, Any]:
     }
 
 
-def _build(plan: Plan, store: Store, prepare: Receipts, embed: Receipts, progress: Progress, clock: _Clock) -> None:
+def _build(
+    plan: Plan,
+    store: Store,
+    prepare: Receipts,
+    embed: Receipts,
+    quarantined: int,
+    progress: Progress,
+    clock: _Clock,
+) -> None:
     """Segments side by side, then the manifest."""
     settings = plan.settings
     units = tuple(sorted(embed))
@@ -250,7 +260,7 @@ def _build(plan: Plan, store: Store, prepare: Receipts, embed: Receipts, progres
         )
     progress.step("measuring recall and writing the manifest")
     segment_receipts = {number: receipts[number] for number in segments}
-    written = ray.remote(**options)(write_generation).remote(worker_plan, prepare, embed, segment_receipts)
+    written = ray.remote(**options)(write_generation).remote(worker_plan, prepare, embed, segment_receipts, quarantined)
     result_of(written, "measuring recall and writing the manifest")
     clock.lap("measure")
 

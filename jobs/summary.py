@@ -94,8 +94,14 @@ def totals(prepare: dict[str, Receipt], embed: dict[str, Receipt]) -> dict[str, 
     }
 
 
-def manifest_counts(prepare: dict[str, Receipt], embed: dict[str, Receipt]) -> Counts:
-    """The counts that a manifest holds, over the units that are in the generation."""
+def manifest_counts(prepare: dict[str, Receipt], embed: dict[str, Receipt], quarantined: int) -> Counts:
+    """The counts that a manifest holds, over the units that are in the generation.
+
+    Args:
+        prepare: Of units that ended well.
+        embed: Of the units in the generation.
+        quarantined: Units of the run that were given up, in whichever stage.
+    """
     values = totals({unit: prepare[unit] for unit in embed}, embed)
     _, rejects = total(prepare.values())
     return Counts(
@@ -108,7 +114,7 @@ def manifest_counts(prepare: dict[str, Receipt], embed: dict[str, Receipt]) -> C
         truncated=values["truncated"],
         rejects_by_reason=dict(rejects),
         refused_by_reason=values["refused_by_reason"],
-        quarantined_units=len(prepare) - len(embed),
+        quarantined_units=quarantined,
     )
 
 
