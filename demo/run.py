@@ -21,7 +21,7 @@ UPGRADE = {"BABELRAY_EMBEDDER__KIND": "bundled-minilm"}
 SEARCHES = [
     ("English question, English page", "how does a consumer hide a message while it works on it"),
     ("English question; only a German page answers", "how are backups encrypted?"),
-    ("German question; only a Portuguese page answers", "wie exportiere ich Abrechnungsdaten"),
+    ("Japanese question; only a Portuguese page answers", "請求データをCSVで書き出す"),
     ("Chinese and English in one question", "为什么ERR_1205会让consumer重试？"),
     ("an exact identifier, whatever the language of the page", "queue.visibility.timeout_ms"),
 ]
@@ -82,7 +82,7 @@ def main() -> None:
     babelray("generations", "publish", new, "--config", CONFIG)
     babelray("search", ACROSS_LANGUAGES, "--config", CONFIG, "--tenant", "orchard", "-k", "2", environment=UPGRADE)
 
-    say("6. The new model reads English only, and the Portuguese answer is lost: roll back, one command")
+    say("6. The new model knows English only, and the Portuguese page is no longer found: roll back, one command")
     babelray("generations", "rollback", "--config", CONFIG)
     babelray("search", ACROSS_LANGUAGES, "--config", CONFIG, "--tenant", "orchard", "-k", "2")
 
