@@ -102,7 +102,7 @@ def run(
     if dry_run:
         plan(config, limit, as_json)
         return
-    from jobs.progress import Progress, show_summary
+    from jobs.progress import Progress
     from jobs.reindex import run as run_job
 
     settings = _with_sources(settings_from(config))
@@ -117,8 +117,6 @@ def run(
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         console.print_json(summary.model_dump_json())
-    else:
-        show_summary(console, summary)
 
 
 @app.command()

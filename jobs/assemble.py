@@ -17,6 +17,7 @@ from babelray.index.golden import GoldenVectors
 from babelray.index.layout import LAYOUT
 from babelray.index.manifest import Manifest, SegmentRecord, content_digest, write_manifest
 from babelray.index.open_segment import OpenSegment
+from babelray.index.segment_schema import DOCUMENTS_SCHEMA
 from babelray.index.shards import read_embedded
 from babelray.index.store import Store, open_store
 from babelray.index.tuning import TuningSegment, sample_queries, tune
@@ -161,10 +162,11 @@ def _refuse_duplicates(store: Store, plan: Plan, segments: tuple[SegmentRecord, 
         InputError: Two sources give the same document.
     """
     layout = LAYOUT.index(plan.record.index).generation(plan.record.generation)
+    ids_only = pa.ipc.IpcReadOptions(included_fields=[DOCUMENTS_SCHEMA.get_field_index("doc_id")])
     columns = []
     for segment in segments:
-        with store.open_input(layout.segment(segment.name).documents) as source, pa.ipc.open_file(source) as reader:
-            columns += reader.read_all()["doc_id"].chunks
+        with store.open_input(layout.segment(segment.name).documents) as source:
+            columns += pa.ipc.open_file(source, options=ids_only).read_all()["doc_id"].chunks
     counted = pc.value_counts(pa.chunked_array(columns, pa.string()))
     twice = counted.filter(pc.greater(counted.field("counts"), 1))
     if len(twice):

@@ -29,6 +29,7 @@ class Progress:
     _last_line: float = 0.0
     _tokens: int = 0
     _total: int = 0
+    _before: int = 0
     _outcomes: Counter[str] = field(default_factory=Counter)
 
     @classmethod
@@ -47,7 +48,8 @@ class Progress:
 
     def start(self, total: int, done: int) -> None:
         """Units will be counted from here."""
-        self._total, self._began, self._last_line = total, time.monotonic(), time.monotonic()
+        self._total, self._before = total, done
+        self._began = self._last_line = time.monotonic()
         self._outcomes = Counter({"done": done})
         if self.console is None:
             return
@@ -77,7 +79,7 @@ class Progress:
         elif self.console is not None and time.monotonic() - self._last_line > _LINE_EVERY:
             self._last_line = time.monotonic()
             ended = sum(self._outcomes.values())
-            left = (self._total - ended) * (self._last_line - self._began) / max(ended, 1)
+            left = (self._total - ended) * (self._last_line - self._began) / max(ended - self._before, 1)
             self.note(f"{ended} of {self._total} units, {rate:,.0f} tokens/s, about {left:,.0f} s left")
 
     def stop(self) -> None:
@@ -85,6 +87,11 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+    def finish(self, summary: Summary) -> None:
+        """The run is over; its numbers are shown also when it ends with an error."""
+        if self.console is not None:
+            show_summary(self.console, summary)
 
 
 def show_summary(console: Console, summary: Summary) -> None:

@@ -10,7 +10,7 @@ from ray.data import ActorPoolStrategy, Dataset
 from ray.exceptions import RayError
 
 from babelray.config import Settings
-from babelray.errors import BabelrayError, IncompleteRun, InputError
+from babelray.errors import BabelrayError, GateFailed, IncompleteRun, InputError, PublishConflict
 from babelray.index.generations import Catalog
 from babelray.index.store import Store, open_store
 from jobs.assemble import register_access, train_once, write_generation
@@ -83,19 +83,24 @@ def run(
     problem = unpublished(summary, settings, store, whole)
     if wants and problem is None:
         progress.step("publishing")
-        Catalog(store, settings.index).publish(plan.record.generation, reason=f"reindex run {plan.record.run}")
+        try:
+            Catalog(store, settings.index).publish(plan.record.generation, reason=f"reindex run {plan.record.run}")
+        except (GateFailed, PublishConflict) as error:
+            # The generation is built and stays: its numbers are shown before the reason why it is not served.
+            problem = error
         clock.lap("publish")
     summary = summary.model_copy(
         update={"published": wants and problem is None, "seconds": clock.seconds(), **clock.totals}
     )
     store.write_atomic(plan.run_layout.stats, to_json(summary))
-    if wants and problem is not None:
+    progress.finish(summary)
+    if problem is not None and (wants or isinstance(problem, IncompleteRun)):
         raise problem
     return summary
 
 
 def status(settings: Settings, limit: int | None = None) -> dict[str, Any]:
-    """What is done of a run, from its receipts alone; needs no Ray.
+    """What is done of a run, by its receipts; needs no Ray. The input is read once, since its digests name the run.
 
     Raises:
         InputError: Such a run was never started.
@@ -120,6 +125,8 @@ def status(settings: Settings, limit: int | None = None) -> dict[str, Any]:
             "quarantined": members(store, plan, quarantined),
             "of": len(units),
         }
+    # What was built is the generation of the units that can be embedded.
+    plan = plan.without({unit for stage in stages.values() for unit in stage["quarantined"]})
     return {
         "run": plan.record.run,
         "generation": plan.record.generation,
@@ -294,9 +301,10 @@ def _heal(plan: Plan, store: Store, progress: Progress) -> None:
 
 
 def _forget_quarantined(plan: Plan, store: Store) -> None:
-    for stage in ("prepare", "embed"):
+    for stage in ("prepare", "embed", "build"):
         ledger = plan.ledger(stage, store)
-        for unit, receipt in ledger.receipts(sorted(ledger.done() & set(plan.record.units))).items():
+        units = ledger.done() if stage == "build" else ledger.done() & set(plan.record.units)
+        for unit, receipt in ledger.receipts(sorted(units)).items():
             if receipt.outcome is Outcome.QUARANTINED:
                 ledger.forget(unit)
 

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
-from babelray.config import Settings
-from tests.jobs.job_worlds import JobWorld
+if TYPE_CHECKING:
+    from tests.jobs.job_worlds import JobWorld
 
 # A tiny encoder's or FAISS's threads only get into each other's way on a small machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -18,6 +19,7 @@ def ray_cluster() -> Iterator[str]:
     import ray
     from ray.data import DataContext
 
+    from babelray.config import Settings
     from jobs.cluster import connect
 
     with pytest.MonkeyPatch.context() as patch:
@@ -38,6 +40,9 @@ def ray_cluster() -> Iterator[str]:
 
 
 @pytest.fixture
-def world(tmp_path) -> JobWorld:
+def world(tmp_path) -> "JobWorld":
     """A small corpus in several formats, and settings of a job over it."""
+    # Imported here, so that the pure tests do without Ray.
+    from tests.jobs.job_worlds import JobWorld
+
     return JobWorld.create(tmp_path)
