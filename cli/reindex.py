@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from babelray.config import Settings
-from babelray.errors import ConfigError
+from babelray.errors import ConfigError, IncompleteRun
 from cli.options import ConfigOption, JsonOption, settings_from
 
 app = typer.Typer(
@@ -115,6 +115,13 @@ def run(
     except KeyboardInterrupt:
         progress.note("interrupted: finished units are kept, run it again to go on")
         raise typer.Exit(INTERRUPTED) from None
+    except OSError as error:
+        raise IncompleteRun(
+            "the system refused something that the job needs",
+            where=f"store {settings.store}",
+            got=str(error),
+            fix="make room or give access, and run it again: finished units are kept",
+        ) from error
     if as_json:
         console.print_json(summary.model_dump_json())
 

@@ -68,7 +68,7 @@ def run(
     problem: BabelrayError | None = None
     if failed or summary.unfinished:
         problem = units_failed(summary)
-    elif not any(receipt.counts["chunks"] for receipt in prepare.values()):
+    elif not any(prepare[unit].counts["chunks"] for unit in embed):
         problem = nothing_indexed(summary)
     if problem is not None:
         store.write_atomic(plan.run_layout.stats, to_json(summary))

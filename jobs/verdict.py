@@ -37,9 +37,9 @@ def units_failed(summary: Summary) -> IncompleteRun:
 
 
 def nothing_indexed(summary: Summary) -> IncompleteRun:
-    """Every unit ended, and there is not one chunk."""
+    """Every unit ended, and there is not one chunk to search."""
     return IncompleteRun(
-        "nothing could be indexed: no document of the input gave any text",
+        "nothing could be indexed: every record was rejected or is in a quarantined unit",
         where=f"run {summary.run}, {summary.units} units, {len(summary.quarantined)} of them quarantined",
         got=_listed(summary.rejects_by_reason) or "no record at all",
         fix="look at the rejects' reasons, and at `sources`: path, format, columns",

@@ -1,11 +1,12 @@
 """`babelray reindex` as a user meets it: what it prints, what it ends with."""
 
+import errno
 import json
 
 import pytest
 from typer.testing import CliRunner
 
-from babelray.errors import ConfigError, InputError
+from babelray.errors import ConfigError, IncompleteRun, InputError
 from cli import reindex
 from cli.main import app
 from tests.jobs.job_worlds import JobWorld
@@ -33,6 +34,16 @@ def test_interrupting_is_one_line_and_the_code_of_shells(world, monkeypatch):
     result = runner.invoke(app, ["reindex", "run", "-c", str(world.write_config())])
     assert result.exit_code == reindex.INTERRUPTED == 130
     assert "finished units are kept" in result.output and "Traceback" not in result.output
+
+
+def test_a_full_disk_is_one_message_with_a_way_on(world, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "plan.json")
+
+    monkeypatch.setattr("jobs.reindex.run", full)
+    result = runner.invoke(app, ["reindex", "run", "-c", str(world.write_config())])
+    assert isinstance(result.exception, IncompleteRun) and result.exception.exit_code == 7
+    assert "No space left on device" in str(result.exception)
 
 
 @pytest.mark.ray

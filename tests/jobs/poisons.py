@@ -14,6 +14,9 @@ from jobs.stages.embed import EmbedUnits
 from jobs.stages.prepare import prepare_unit
 from jobs.units import Unit
 
+COMPANY_SECONDS = 15
+"""How long the deadly unit waits for another one at its side."""
+
 
 def use(monkeypatch) -> None:
     """Put the harmful stages in place of the job's."""
@@ -61,7 +64,7 @@ class Embed(EmbedUnits):
     def _embed(self, unit, attempt, device):
         self._inside += 1
         if "kills-embed.md" in pages(self._plan, unit):
-            until = time.monotonic() + (15 if attempt == 1 else 0)
+            until = time.monotonic() + (COMPANY_SECONDS if attempt == 1 else 0)
             while self._inside < 2 and time.monotonic() < until:
                 time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)

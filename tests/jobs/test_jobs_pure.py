@@ -3,11 +3,12 @@
 import threading
 
 import pytest
+from ray.exceptions import RayTaskError, WorkerCrashedError
 
 from babelray.config import Settings
 from babelray.errors import ConfigError, GateFailed, IncompleteRun
 from babelray.text.readers import InputPart
-from jobs.cluster import actor_options, task_options
+from jobs.cluster import actor_options, connect, readable, task_options
 from jobs.ledger import Outcome, Receipt
 from jobs.planning import make_plan
 from jobs.preflight import check_fits, estimate
@@ -252,3 +253,30 @@ def test_names_change_with_what_they_stand_for_and_with_nothing_else(tmp_path, c
     for name in ("run", "units", "policy_digest"):
         assert (getattr(plan.record, name) == getattr(other.record, name)) == (name in same), name
     assert (plan.record.generation == other.record.generation) == ("run" in same)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1:6379", ""])
+def test_a_cluster_that_cannot_be_reached_is_one_message(monkeypatch, address):
+    def refused(**_):
+        raise ConnectionError("Failed to connect to Ray cluster\nwith many lines")
+
+    monkeypatch.setattr("jobs.cluster.ray.is_initialized", lambda: False)
+    monkeypatch.setattr("jobs.cluster.ray.init", refused)
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(ConfigError, match="cannot start or join Ray") as caught:
+        connect(settings())
+    assert caught.value.got == f"{address} Failed to connect to Ray cluster".strip()
+
+
+class TestRaysErrors:
+    def test_our_own_error_comes_out_as_it_was(self):
+        ours = ConfigError("no", where="here")
+        assert readable(RayTaskError("f", "a traceback", ours), "building") is ours
+
+    def test_another_becomes_the_last_line_of_its_account(self):
+        found = readable(RayTaskError("f", "Traceback ...\n  File x\nOSError: disk\n", OSError("disk")), "building")
+        assert isinstance(found, IncompleteRun)
+        assert (found.what, found.got) == ("building ended with an error", "OSError: disk")
+
+    def test_a_dead_worker_has_no_cause(self):
+        assert isinstance(readable(WorkerCrashedError(), "building"), IncompleteRun)

@@ -189,6 +189,7 @@ def test_the_error_budget_ends_the_job_early(tmp_path, monkeypatch):
 
     original = jobs.reindex.store_plan
     monkeypatch.setattr(jobs.reindex, "store_plan", store_and_change)
-    with pytest.raises(IncompleteRun, match="units failed"):
+    with pytest.raises(IncompleteRun, match="units failed") as caught:
         world.with_(units={"error_budget": 0.1}).run()
+    assert "units were not reached" in str(caught.value)
     assert world.receipts("embed") == 0

@@ -74,6 +74,16 @@ def test_an_embedder_that_does_not_load_is_said_in_one_message(small, monkeypatc
     assert "Traceback" not in str(caught.value)
 
 
+def test_a_corpus_of_which_every_unit_is_quarantined_says_so(tmp_path, monkeypatch):
+    world = JobWorld.of_rows(tmp_path, rows=1, units=1).with_(units={"max_attempts": 1})
+    (world.pages / "00000.md").rename(world.pages / "kills-embed.md")
+    poisons.use(monkeypatch)
+    monkeypatch.setattr(poisons, "COMPANY_SECONDS", 0)
+    with pytest.raises(IncompleteRun, match="nothing could be indexed") as caught:
+        world.run()
+    assert "1 of them quarantined" in str(caught.value)
+
+
 def test_lost_shards_and_torn_receipts_are_made_again(small):
     first = small.run()
     plan, store, before = small.plan(), small.store, small.shards()
