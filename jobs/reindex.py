@@ -115,7 +115,7 @@ def status(settings: Settings, limit: int | None = None) -> dict[str, Any]:
         )
     units = set(plan.record.units)
     pointer = Catalog(store, settings.index).pointer()
-    stages = {}
+    stages: dict[str, dict[str, Any]] = {}
     for stage in ("prepare", "embed"):
         ledger = plan.ledger(stage, store)
         receipts = ledger.receipts(sorted(ledger.done() & units))

@@ -1,5 +1,6 @@
 """The `babelray` command as a real process, watched through its store, and ended at a chosen point."""
 
+import json
 import os
 import signal
 import subprocess
@@ -48,11 +49,15 @@ class Command:
         while not happened():
             assert self.process.poll() is None, f"the command ended before: {self.output()}"
             assert time.monotonic() < end, f"it did not come to that: {self.output()}"
-            time.sleep(0.005)
+            time.sleep(0.002)
         return self
 
     def until_embedded(self, units: int) -> "Command":
         return self.until(lambda: self.world.receipts("embed") >= units)
+
+    def until_at_work(self, stage: str) -> "Command":
+        """Wait until a unit of a stage has begun and not ended."""
+        return self.until(lambda: bool(at_work(self.world, stage)))
 
     def interrupt(self) -> int:
         self.process.send_signal(signal.SIGINT)
@@ -82,15 +87,25 @@ class Command:
         return self.log.read_text(errors="replace")
 
 
-def kill_worker(world: JobWorld, stage: str) -> str:
-    """Kill the process that began the newest attempt of a stage, which the job's own marker names; gives its name."""
-    files = [path for path, _ in world.store.files("runs") if f"/attempts/{stage}/" in path]
-    newest = max((Path(world.store.uri) / path for path in files), key=lambda path: path.stat().st_mtime_ns)
-    import json
+def at_work(world: JobWorld, stage: str) -> set[str]:
+    """Units of a stage that were begun and have no receipt; receipts are listed last, so that none is missed."""
+    begun, done = (
+        {path.name.partition(".")[0] for path in Path(world.store.uri).glob(f"runs/{stage}/*/{kind}/{stage}/[!.]*")}
+        for kind in ("attempts", "receipts")
+    )
+    return begun - done
 
-    worker = json.loads(newest.read_text())["worker"]
-    pid = int(worker.rpartition(":")[2])
+
+def kill_worker(world: JobWorld, stage: str) -> str:
+    """Kill the process that began the newest attempt of a stage, which the job's own marker names.
+
+    Returns:
+        The unit of that attempt.
+    """
+    marks = Path(world.store.uri).glob(f"runs/{stage}/*/attempts/{stage}/[!.]*")
+    newest = max(marks, key=lambda path: path.stat().st_mtime_ns)
+    pid = int(json.loads(newest.read_text())["worker"].rpartition(":")[2])
     # Nothing but a Ray worker may be meant.
     assert any("ray" in part for part in psutil.Process(pid).cmdline())
     os.kill(pid, signal.SIGKILL)
-    return worker
+    return newest.name.partition(".")[0]
