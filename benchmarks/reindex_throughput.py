@@ -77,7 +77,7 @@ def sentence_transformer(settings: Settings) -> Any:
 
     folder = str(open_checkpoint(settings.cache_dir))
     transformer = Transformer(folder, max_seq_length=512)
-    pooling = Pooling(transformer.get_word_embedding_dimension(), pooling_mode="mean")
+    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
     return SentenceTransformer(modules=[transformer, pooling, Normalize()], device="cpu")
 
 
