@@ -29,8 +29,8 @@ fix: install  ## format and repair what can be repaired
 	$(BIN)/ruff check --fix .
 
 lint: install  ## style, docstrings and import arrows
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --no-cache .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/lint-imports
 
 type: install  ## static types

@@ -16,12 +16,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from babelray.text.blocks import split_blocks
-from babelray.text.projection import project
-
 from babelray.protocols import LanguageCandidate
+from babelray.text.blocks import split_blocks
 from babelray.text.language import UNDETERMINED, LanguagePolicy, LanguageVerdict, canonical_language
 from babelray.text.language_evidence import natural_text
+from babelray.text.projection import project
 from babelray.text.types import BlockKind, Document
 from models.identifier import FastTextIdentifier
 
