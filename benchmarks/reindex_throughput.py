@@ -81,8 +81,9 @@ def sentence_transformer(settings: Settings) -> Any:
     return SentenceTransformer(modules=[transformer, pooling, Normalize()], device="cpu")
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Wall seconds of one call."""
+def timed(work: Callable[[], object], torch_threads: int) -> float:
+    """Wall seconds of one call with so many threads inside an operation of torch."""
+    torch.set_num_threads(torch_threads)
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
@@ -118,7 +119,7 @@ def measure(arguments: argparse.Namespace, settings: Settings) -> None:
     other = sentence_transformer(settings)
     rendered = [embedder.key.render(text, Role.PASSAGE) for text in sample]
     few = rendered[:: max(len(rendered) // 300, 1)]
-    by_size = {size: timed(lambda size=size: other.encode(few, batch_size=size)) for size in BATCH_SIZES}
+    by_size = {size: timed(lambda size=size: other.encode(few, batch_size=size), threads) for size in BATCH_SIZES}
     best = min(by_size, key=by_size.__getitem__)
     runs: dict[str, list[float]] = {
         "bare forward": [],
@@ -126,9 +127,11 @@ def measure(arguments: argparse.Namespace, settings: Settings) -> None:
         "sentence-transformers best": [],
     }
     for _ in range(arguments.rounds):
-        runs["bare forward"].append(tokens / timed(lambda: embedder.embed(tokenized)))
-        runs["sentence-transformers default"].append(tokens / timed(lambda: other.encode(rendered)))
-        runs["sentence-transformers best"].append(tokens / timed(lambda: other.encode(rendered, batch_size=best)))
+        runs["bare forward"].append(tokens / timed(lambda: embedder.embed(tokenized), 1))
+        runs["sentence-transformers default"].append(tokens / timed(lambda: other.encode(rendered), threads))
+        runs["sentence-transformers best"].append(
+            tokens / timed(lambda: other.encode(rendered, batch_size=best), threads)
+        )
     rates = {name: statistics.median(values) for name, values in runs.items()}
     job = summary.tokens_a_second
     metrics = {

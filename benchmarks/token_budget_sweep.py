@@ -16,6 +16,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--cache", type=Path, default=Path("~/.cache/babelray"))
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
     cache = arguments.cache.expanduser()
     ensure_on_node(BundledE5Settings(kind="bundled-e5"), cache)
     folder, key = open_checkpoint(cache), bundled_e5_key("fp32")
@@ -61,7 +61,7 @@ def main() -> None:
     library = sentence_transformer(folder)
     metrics: dict[str, Any] = {"threads": arguments.threads}
     for name, texts in text_sets(arguments).items():
-        runs = configurations(texts, passes, tokenizer, key, library)
+        runs = configurations(texts, passes, tokenizer, key, library, arguments.threads)
         tokenized = tokenizer.tokenize(texts, Role.PASSAGE)
         metrics |= {f"{name}: texts": len(texts), f"{name}: tokens": len(tokenized.ids)}
         metrics |= {
@@ -93,17 +93,34 @@ def sentence_transformer(folder: Path) -> Any:
 
 
 def configurations(
-    texts: Sequence[str], passes: dict[str, ForwardPass], tokenizer: TextTokenizer, key: ModelKey, library: Any
+    texts: Sequence[str],
+    passes: dict[str, ForwardPass],
+    tokenizer: TextTokenizer,
+    key: ModelKey,
+    library: Any,
+    threads: int,
 ) -> dict[str, Callable[[], object]]:
-    """Label -> what is timed; all of them tokenize too."""
+    """Label -> what is timed; all of them tokenize too, and have `threads` threads in all."""
     runs: dict[str, Callable[[], object]] = {}
+
+    def ours(encoder: TorchEncoder, inside: int) -> object:
+        torch.set_num_threads(inside)
+        return encoder.encode(texts, Role.PASSAGE)
+
+    def theirs(size: int) -> object:
+        torch.set_num_threads(threads)
+        return library.encode(rendered, batch_size=size)
+
     for name, forward in passes.items():
         for budget in BUDGETS:
-            encoder = TorchEncoder(forward, tokenizer, key, token_budget=budget)
-            runs[f"{name}, budget {budget}"] = lambda encoder=encoder: encoder.encode(texts, Role.PASSAGE)
+            side_by_side = TorchEncoder(forward, tokenizer, key, token_budget=budget, workers=threads)
+            runs[f"{name}, budget {budget}, a batch a thread"] = partial(ours, side_by_side, 1)
+    for budget in (1024, 4096):
+        one = TorchEncoder(passes["packed"], tokenizer, key, token_budget=budget)
+        runs[f"packed, budget {budget}, all threads in one batch"] = partial(ours, one, threads)
     rendered = [key.render(text, Role.PASSAGE) for text in texts]
     for size in BATCH_SIZES:
-        runs[f"sentence-transformers, batch {size}"] = lambda size=size: library.encode(rendered, batch_size=size)
+        runs[f"sentence-transformers, batch {size}"] = partial(theirs, size)
     return runs
 
 

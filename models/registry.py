@@ -89,7 +89,8 @@ def build_embedder(settings: EmbedderSettings, cache: Path, *, threads: int | No
     Args:
         settings: Which one.
         cache: Folder of converted and fetched models.
-        threads: CPU threads that torch computes with; sets it for the whole process. None leaves it as it is.
+        threads: CPU threads that batches are computed in, one each; None takes as many as torch would. With more
+            than one, torch's own threads are set to one for the whole process.
 
     Raises:
         ConfigError: The settings do not name a usable model, or a device is missing.

@@ -48,11 +48,11 @@ def bert(tmp_path_factory):
     return folder
 
 
-def padded_encoder(folder, forward=None, budget=64, **more):
+def padded_encoder(folder, forward=None, budget=64, workers=1, **more):
     key = torch_model_key(settings_for(folder, **more), folder)
     backend, pad_id = load_tokenizer(folder)
     forward = forward or PaddedModel(load_model(folder, "fp32", CPU), key.pooling, pad_id, CPU)
-    return TorchEncoder(forward, TextTokenizer(backend, key), key, token_budget=budget)
+    return TorchEncoder(forward, TextTokenizer(backend, key), key, token_budget=budget, workers=workers)
 
 
 def plain_vector(folder, pooling, text):
@@ -239,13 +239,28 @@ def test_equal_texts_are_computed_once(bert):
     assert (encoded.tokens.sum(), encoded.computed_tokens, encoded.padded_tokens) == (123, 7, 8)
 
 
-def test_threads_argument_sets_torch(bert, tmp_path):
+def test_threads_compute_a_batch_each_and_torch_none_of_its_own(bert, tmp_path):
     before = torch.get_num_threads()
     try:
-        build_embedder(settings_for(bert), tmp_path, threads=before + 1)
-        assert torch.get_num_threads() == before + 1
+        torch.set_num_threads(2)
+        one = build_embedder(settings_for(bert), tmp_path, threads=1)
+        assert torch.get_num_threads() == 2
+        three = build_embedder(settings_for(bert), tmp_path, threads=3)
+        assert torch.get_num_threads() == 1
+        texts = [f"w{number % 7} " * (number % 11 + 1) for number in range(300)]
+        alone, together = one.encode(texts, Role.QUERY), three.encode(texts, Role.QUERY)
+        assert alone.vectors.tobytes() == together.vectors.tobytes()
+        assert alone.padded_tokens == together.padded_tokens
     finally:
         torch.set_num_threads(before)
+
+
+def test_threads_share_what_does_not_fit(bert):
+    limited = Limited(padded_encoder(bert)._forward, holds=20)
+    alone = padded_encoder(bert, limited, budget=64).encode(TEXTS * 3, Role.QUERY)
+    together = padded_encoder(bert, limited, budget=64, workers=4).encode(TEXTS * 3, Role.QUERY)
+    assert alone.refused == together.refused
+    np.testing.assert_array_equal(alone.vectors, together.vectors)
 
 
 @pytest.mark.gpu
