@@ -8,6 +8,7 @@ from typing import Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from babelray.config import DataBoundary
 from babelray.errors import AccessDenied, ConfigError
 from babelray.glossary.locales import ANY, serves
 from babelray.glossary.modes import DEFAULT_PRELOAD_LIMIT
@@ -48,20 +49,6 @@ class Route(_Part):
     source: str = ANY
     target: str = ANY
     translators: tuple[str, ...] = Field(min_length=1)
-
-
-class Redaction(_Part):
-    """What is replaced before text leaves for an external service: a pattern and what stands in for it."""
-
-    name: str = Field(pattern=r"^[A-Z][A-Z0-9_]{0,30}$", description="in capitals; appears in the text that leaves")
-    pattern: re.Pattern[str]
-
-
-class DataBoundary(_Part):
-    """What text may leave, and to whom. Nothing may by default."""
-
-    services: tuple[str, ...] = Field(default=(), description="external translators that may receive text")
-    redactions: tuple[Redaction, ...] = ()
 
 
 class EngineProfile(_Part):

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from babelray.config import Redaction
 from babelray.errors import UpstreamError
-from babelray.glossary.profile import Redaction
 
 _LABEL = re.compile(r"\[\[([A-Z][A-Z0-9_]*)_(\d+)\]\]")
 

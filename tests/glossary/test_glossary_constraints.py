@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from babelray.config import DataBoundary, Redaction
 from babelray.errors import AccessDenied, ConfigError, UpstreamError
 from babelray.glossary.constraints import (
     as_json,
@@ -13,7 +14,7 @@ from babelray.glossary.constraints import (
 )
 from babelray.glossary.match import MatchScope, TermMatcher
 from babelray.glossary.modes import RetrievalMode, choose_mode
-from babelray.glossary.profile import DataBoundary, EngineProfile, Redaction, load_profile
+from babelray.glossary.profile import EngineProfile, load_profile
 from babelray.glossary.redaction import redact, restore
 from babelray.glossary.terms import Term
 

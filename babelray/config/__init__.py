@@ -1,0 +1,77 @@
+"""Every setting, typed, bounded and frozen. The only reader of the environment.
+
+A YAML file gives the settings of one job or deployment; `BABELRAY_*` variables override single values, `__` entering a
+group: `BABELRAY_STORE=/data/store`, `BABELRAY_EMBEDDER__TOKEN_BUDGET=2048`.
+"""
+
+from babelray.config.base import NAME_PATTERN, Group
+from babelray.config.corpus import SourceSettings, TextSettings
+from babelray.config.embedders import (
+    BundledE5Settings,
+    BundledMiniLmSettings,
+    EmbedderSettings,
+    EndpointSettings,
+    HashSettings,
+    TorchSettings,
+)
+from babelray.config.jobs import ResourceSettings, UnitSettings, VectorSettings
+from babelray.config.qasc import QascSettings
+from babelray.config.retrieval import (
+    CacheSettings,
+    ChannelSettings,
+    ChannelsSettings,
+    CohortWeights,
+    DeadlineSettings,
+    FusionSettings,
+    RerankSettings,
+    RetrievalSettings,
+)
+from babelray.config.settings import ENV_PREFIX, Settings, load_settings
+from babelray.config.translation import (
+    CommandTranslatorSettings,
+    DataBoundary,
+    GlossaryTranslatorSettings,
+    HttpTranslatorSettings,
+    Redaction,
+    RouteSettings,
+    Seq2SeqTranslatorSettings,
+    TranslationSettings,
+    TranslatorSettings,
+)
+
+__all__ = [
+    "ENV_PREFIX",
+    "NAME_PATTERN",
+    "BundledE5Settings",
+    "BundledMiniLmSettings",
+    "CacheSettings",
+    "ChannelSettings",
+    "ChannelsSettings",
+    "CohortWeights",
+    "CommandTranslatorSettings",
+    "DataBoundary",
+    "DeadlineSettings",
+    "EmbedderSettings",
+    "EndpointSettings",
+    "FusionSettings",
+    "GlossaryTranslatorSettings",
+    "Group",
+    "HashSettings",
+    "HttpTranslatorSettings",
+    "QascSettings",
+    "Redaction",
+    "RerankSettings",
+    "ResourceSettings",
+    "RetrievalSettings",
+    "RouteSettings",
+    "Seq2SeqTranslatorSettings",
+    "Settings",
+    "SourceSettings",
+    "TextSettings",
+    "TorchSettings",
+    "TranslationSettings",
+    "TranslatorSettings",
+    "UnitSettings",
+    "VectorSettings",
+    "load_settings",
+]

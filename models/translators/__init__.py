@@ -1,0 +1,1 @@
+"""Engines that translate: glossary substitution, commands, sequence-to-sequence models, HTTP services."""
