@@ -22,7 +22,7 @@ from babelray.index.lexical import LexicalPart
 from babelray.index.manifest import Manifest, read_manifest
 from babelray.index.open_segment import ChunkRecord, OpenSegment
 from babelray.index.store import Store
-from babelray.index.vectors import Floats, Found
+from babelray.index.vectors import Floats, Found, Rows
 from babelray.keys import ModelKey
 
 
@@ -139,12 +139,25 @@ class OpenGeneration:
         """Segment and document row of a hit, to tell whether two hits are of one document."""
         return hit.segment, int(self.segments[hit.segment].access.documents[hit.row])
 
+    def check(self, segment: int, rows: Rows, scope: CompiledScope) -> None:
+        """Look at rows of a segment once more before anything of their documents leaves.
+
+        Args:
+            segment: Its position.
+            rows: int64 (n,), chunk rows.
+            scope: What the caller may see.
+
+        Raises:
+            AccessDenied: A row is outside the scope; counted in `violations`.
+        """
+        with self._counted():
+            self.segments[segment].access.check(rows, scope)
+
     def _gather(self, scope: CompiledScope, k: int, search: Callable[[OpenSegment], Found]) -> list[Hit]:
         hits: list[Hit] = []
         for number, segment in enumerate(self.segments):
             found = search(segment)
-            with self._counted():
-                segment.access.check(found.rows, scope)
+            self.check(number, found.rows, scope)
             hits += [Hit(number, int(row), float(score)) for row, score in zip(found.rows, found.scores, strict=True)]
         return sorted(hits, key=lambda hit: (-hit.score, hit.segment, hit.row))[:k]
 
