@@ -63,13 +63,14 @@ class LexicalPart:
     """Terms looked for in one field; the parts of a query are alternatives whose scores add up.
 
     Attributes:
-        phrase: The terms must follow one another.
+        phrase: The terms must follow one another, at `offsets` where those are given.
     """
 
     field: FieldName
     terms: tuple[str, ...]
     boost: float = 1.0
     phrase: bool = False
+    offsets: tuple[int, ...] = ()
 
 
 def stemmed_terms(text: str, language: str) -> list[Term]:
@@ -100,24 +101,58 @@ def exact_field_terms(tokens: Iterable[str]) -> list[Term]:
     return [(term, position) for position, term in enumerate(terms)]
 
 
-def query_parts(text: str, languages: Sequence[str]) -> list[LexicalPart]:
-    """The parts of a plain query: stems for each language that it may be in, general words, headings, exact tokens.
+def word_parts(text: str, languages: Sequence[str]) -> list[LexicalPart]:
+    """Words by language: stems for each language that the text may be in, in the text and in headings.
 
     Args:
-        text: The query.
+        text: A query or a translation of one.
         languages: BCP 47 tags, most probable first; empty where nothing can be said.
     """
-    general = _unique(term for term, _ in general_terms(text))
     stems = _unique(term for language in languages for term, _ in stemmed_terms(text, language))
-    headings = _unique([*stems, *general])
     parts = [
         LexicalPart("text", stems),
-        LexicalPart("general", general, boost=0.5),
-        LexicalPart("title", headings, boost=0.8),
-        LexicalPart("section", headings, boost=0.4),
-        LexicalPart("exact", _unique(term for term, _ in exact_field_terms(exact_tokens(text))), boost=2.0),
+        LexicalPart("title", stems, boost=0.8),
+        LexicalPart("section", stems, boost=0.4),
     ]
     return [part for part in parts if part.terms]
+
+
+def general_parts(text: str) -> list[LexicalPart]:
+    """Words without a language, in the text and in headings."""
+    words = _unique(term for term, _ in general_terms(text))
+    parts = [
+        LexicalPart("general", words),
+        LexicalPart("title", words, boost=0.8),
+        LexicalPart("section", words, boost=0.4),
+    ]
+    return [part for part in parts if part.terms]
+
+
+def exact_parts(text: str) -> list[LexicalPart]:
+    """Codes and identifiers of a text, as written."""
+    terms = _unique(term for term, _ in exact_field_terms(exact_tokens(text)))
+    return [LexicalPart("exact", terms)] if terms else []
+
+
+def query_parts(text: str, languages: Sequence[str]) -> list[LexicalPart]:
+    """A plain query in one list: stems, general words, headings and exact tokens, alternatives whose scores add up."""
+    return [*word_parts(text, languages), *general_parts(text), *exact_parts(text)]
+
+
+def phrase_part(text: str, boost: float = 1.0) -> LexicalPart | None:
+    """A text whose words must follow one another, in any language; `None` where it holds no word."""
+    # Of terms that share a position, the last one is the part that other spellings have too.
+    by_position = {position: term for term, position in general_terms(text)}
+    if not by_position:
+        return None
+    first = min(by_position)
+    return LexicalPart(
+        "general",
+        tuple(by_position[position] for position in sorted(by_position)),
+        boost,
+        phrase=len(by_position) > 1,
+        offsets=tuple(position - first for position in sorted(by_position)),
+    )
 
 
 def _unique(terms: Iterable[str]) -> tuple[str, ...]:
@@ -230,7 +265,8 @@ class SegmentLexical:
     def _words(self, part: LexicalPart) -> list[Any]:
         query = tantivy.Query
         if part.phrase and len(part.terms) > 1:
-            return [query.boost_query(query.phrase_query(self._schema, part.field, list(part.terms)), part.boost)]
+            words = list(zip(part.offsets or range(len(part.terms)), part.terms, strict=True))
+            return [query.boost_query(query.phrase_query(self._schema, part.field, words), part.boost)]
         option = "basic" if part.field == "exact" else "position"
         return [
             query.boost_query(query.term_query(self._schema, part.field, term, option), part.boost)

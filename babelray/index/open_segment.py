@@ -115,6 +115,35 @@ class OpenSegment:
                 return Found(whole.rows[inside], whole.scores[inside])
         return self.lexical.search(parts, self.access.lexical_filter(scope), k)
 
+    def chunk_sentence_vectors(self, row: int, *, only_present: bool = True) -> NDArray[np.float16]:
+        """float16 (n, dimension): vectors of a chunk's sentences; those without one are zero or left out."""
+        first, last = self._sentences_of(row)
+        vectors = self.sentence_vectors[first:last]
+        if not only_present:
+            return vectors
+        return vectors[np.asarray(self.sentences["has_vector"].slice(first, last - first).to_numpy(), dtype=np.bool_)]
+
+    def chunk_sentences(self, row: int) -> list[str]:
+        """The sentences of a chunk as they stand in the original; for a row that has been checked."""
+        first, last = self._sentences_of(row)
+        text = self.documents["text"][int(self.access.documents[row])].as_py()
+        spans = self.sentences.slice(first, last - first)
+        return [
+            text[start:end]
+            for start, end in zip(spans["start"].to_pylist(), spans["end"].to_pylist(), strict=True)
+        ]
+
+    def language(self, row: int) -> str:
+        """The largest language of a chunk; `und` where nothing could be said."""
+        languages = self.chunks["languages"][row].as_py()
+        return str(languages[0]) if languages else "und"
+
+    def _sentences_of(self, row: int) -> tuple[int, int]:
+        """Rows of a chunk's sentences, the end exclusive."""
+        chunk = _cells(self.chunks, row, ("document", "first_sentence", "last_sentence"))
+        before = int(self.documents["first_sentence"][chunk["document"]].as_py())
+        return before + int(chunk["first_sentence"]), before + int(chunk["last_sentence"]) + 1
+
     def record(self, row: int, scope: CompiledScope) -> ChunkRecord:
         """A chunk and its document, for a caller who may see it.
 

@@ -1,0 +1,139 @@
+"""The union of the channels, cleaned: caps, exact duplicates, periods; each candidate knows why it went."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from babelray.index.reader import Hit, OpenGeneration
+from babelray.retrieval.channels import Place
+from babelray.retrieval.fusion import Fused
+from babelray.retrieval.plan import Budgets
+from babelray.retrieval.query import Freshness
+from babelray.retrieval.trace import CandidateTrace, ChannelPlace
+
+OVER_UNION = "over the limit of all channels together"
+OVER_DOCUMENT = "over the limit of one document"
+DUPLICATE = "same text as a better candidate"
+OUTSIDE_PERIOD = "not updated in the period asked for"
+OVER_K = "not among the documents that were cut for the answer"
+NO_PASSAGE = "no passage of its document was kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One chunk of the union.
+
+    Attributes:
+        rank: By fused score, from 1.
+        language: Largest language of the chunk.
+        document: Segment and document row.
+        content: The chunk's projected text.
+        removed: Why it went; empty for one that stays.
+    """
+
+    fused: Fused
+    rank: int
+    language: str
+    document: tuple[int, int]
+    content: str
+    removed: str = ""
+    rerank_rank: int | None = None
+    rerank_score: float | None = None
+    anchors: tuple[str, ...] = field(default=())
+
+    @property
+    def place(self) -> Place:
+        """Segment and row."""
+        return self.fused.place
+
+
+def select(
+    generation: OpenGeneration,
+    fused: Sequence[Fused],
+    budgets: Budgets,
+    anchors: Sequence[str],
+    period: Freshness | None = None,
+) -> list[Candidate]:
+    """Look at each chunk of the union, best first, and say which stay.
+
+    Args:
+        generation: Where the chunks lie; their rows have been checked against the scope by the channels.
+        fused: The union, best first.
+        budgets: Limits of the plan.
+        anchors: Exact tokens of the query.
+        period: Documents updated outside of it go; `None` keeps all.
+    """
+    wanted = frozenset(anchors)
+    taken: Counter[tuple[int, int]] = Counter()
+    seen: set[bytes] = set()
+    candidates = []
+    for rank, one in enumerate(fused[: budgets.union], start=1):
+        segment, row = generation.segments[one.place[0]], one.place[1]
+        document = generation.document_of(Hit(one.place[0], row, 0.0))
+        content = segment.chunks["content"][row].as_py()
+        digest = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        removed = ""
+        if period is not None and not _inside(segment.documents["updated_at"][document[1]].as_py(), period):
+            removed = OUTSIDE_PERIOD
+        elif digest in seen:
+            removed = DUPLICATE
+        elif taken[document] >= budgets.per_document:
+            removed = OVER_DOCUMENT
+        else:
+            taken[document] += 1
+            seen.add(digest)
+        present = wanted.intersection(segment.chunks["exact_tokens"][row].as_py()) if wanted else frozenset()
+        kept = tuple(sorted(present))
+        candidates.append(Candidate(one, rank, segment.language(row), document, content, removed, anchors=kept))
+    return candidates
+
+
+def remaining(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those that stay, in their order."""
+    return [one for one in candidates if not one.removed]
+
+
+def without(candidates: Iterable[Candidate], kept: Iterable[Place], reason: str) -> list[Candidate]:
+    """Mark all that stay so far but are not among `kept`."""
+    places = frozenset(kept)
+    return [one if one.removed or one.place in places else replace(one, removed=reason) for one in candidates]
+
+
+def trace_of(generation: OpenGeneration, candidates: Iterable[Candidate]) -> tuple[CandidateTrace, ...]:
+    """What the trace says of each candidate."""
+    traces = []
+    for one in candidates:
+        segment, row = generation.segments[one.place[0]], one.place[1]
+        traces.append(
+            CandidateTrace(
+                chunk_id=segment.chunks["chunk_id"][row].as_py(),
+                doc_id=segment.documents["doc_id"][one.document[1]].as_py(),
+                language=one.language,
+                channels=places_of(one),
+                fused_rank=one.rank,
+                fused_score=one.fused.score,
+                rerank_rank=one.rerank_rank,
+                rerank_score=one.rerank_score,
+                anchors=one.anchors,
+                removed_reason=one.removed,
+            )
+        )
+    return tuple(traces)
+
+
+def places_of(candidate: Candidate) -> dict[str, ChannelPlace]:
+    """Channel -> where it put the candidate."""
+    return {
+        str(channel): ChannelPlace(rank=found.rank, score=found.score, variant_id=found.variant_id)
+        for channel, found in sorted(candidate.fused.found.items())
+    }
+
+
+def _inside(updated_at: datetime | None, period: Freshness) -> bool:
+    """Whether a document was updated in a period, its end exclusive; one without a date was not."""
+    if updated_at is None:
+        return False
+    moment = updated_at if updated_at.tzinfo else updated_at.replace(tzinfo=UTC)
+    return (period.start is None or period.start <= moment) and (period.end is None or moment < period.end)

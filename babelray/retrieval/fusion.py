@@ -1,0 +1,97 @@
+"""Weighted reciprocal rank fusion: `score = sum of weight / (k + rank)` over the channels that found a chunk.
+
+Cormack, Clarke and Buettcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods",
+SIGIR 2009, with a weight for each channel, by the languages of query and passage.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from babelray.config import ChannelsSettings, FusionSettings
+from babelray.retrieval.channels import Channel, Found, Place
+
+ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """One chunk of the union of the channels.
+
+    Attributes:
+        score: Comparable within one search only.
+        found: Where each channel put it.
+    """
+
+    place: Place
+    score: float
+    found: Mapping[Channel, Found]
+
+
+def fuse(
+    found: Mapping[Channel, Sequence[Found]],
+    weights: Callable[[Place], Mapping[Channel, float]],
+    rank_constant: float,
+) -> list[Fused]:
+    """The union of the channels, best first; ties by best rank, then segment and row.
+
+    Args:
+        found: Channel -> its chunks by rank.
+        weights: Weights of the channels for a chunk; a channel of weight 0 counts for nothing.
+        rank_constant: The k of the formula.
+    """
+    by_place: dict[Place, dict[Channel, Found]] = {}
+    for channel, hits in found.items():
+        for hit in hits:
+            by_place.setdefault(hit.place, {})[channel] = hit
+    fused = []
+    for place, channels in by_place.items():
+        weight = weights(place)
+        # Summed in the order of the enumeration, so that equal ranks give equal floats whatever answered first.
+        score = sum(
+            weight.get(channel, 0.0) / (rank_constant + channels[channel].rank)
+            for channel in Channel
+            if channel in channels
+        )
+        fused.append(Fused(place, score, channels))
+    return sorted(fused, key=lambda one: (-one.score, min(hit.rank for hit in one.found.values()), one.place))
+
+
+class CohortTable:
+    """Channel weights by language pair.
+
+    Args:
+        channels: Weights of all pairs.
+        fusion: Cohorts that have their own.
+    """
+
+    def __init__(self, channels: ChannelsSettings, fusion: FusionSettings) -> None:
+        self._base = {channel: float(getattr(channels, channel).weight) for channel in Channel}
+        self._cohorts = fusion.cohorts
+        self._known: dict[tuple[str, str], dict[Channel, float]] = {}
+
+    def weights(self, query: str, passage: str) -> Mapping[Channel, float]:
+        """Weights for a query of one language and a passage of another (BCP 47)."""
+        pair = (query, passage)
+        if pair not in self._known:
+            self._known[pair] = self._work_out(query, passage)
+        return self._known[pair]
+
+    def _work_out(self, query: str, passage: str) -> dict[Channel, float]:
+        weights = dict(self._base)
+        matching = [
+            (_exactness(one.query, query) + _exactness(one.passage, passage), number, one)
+            for number, one in enumerate(self._cohorts)
+            if _exactness(one.query, query) >= 0 and _exactness(one.passage, passage) >= 0
+        ]
+        for _, _, cohort in sorted(matching, key=lambda item: item[:2]):
+            weights.update({Channel(name): weight for name, weight in cohort.weights.items()})
+        return weights
+
+
+def _exactness(pattern: str, language: str) -> int:
+    """-1 where the pattern does not cover the language, else how exactly it names it: `*` 0, `zh` 1, `zh-Hans` 2."""
+    if pattern == ANY:
+        return 0
+    if language.casefold() == pattern.casefold():
+        return 2
+    return 1 if language.casefold().startswith(pattern.casefold() + "-") else -1
