@@ -71,6 +71,17 @@ class OpenGeneration:
         """Revision of the access table that scopes are compiled on."""
         return self._access.revision
 
+    def require_key(self, key: ModelKey) -> None:
+        """Raises ModelKeyMismatch unless vectors of a key may be compared with this generation's."""
+        if key != self.key:
+            raise ModelKeyMismatch(
+                "the query was encoded for another vector space than the generation holds",
+                where=f"index {self.manifest.index}, generation {self.manifest.generation}",
+                got=f"{key.readable()}, different in {self.key.differences(key)}",
+                allowed=self.key.readable(),
+                fix="encode the query with the generation's model, or search a generation of the query's model",
+            )
+
     def refresh_access(self) -> bool:
         """Take up a newer access table, if there is one; says whether there was."""
         if current_revision(self._store, self.manifest.index) == self._access.revision:
@@ -95,14 +106,7 @@ class OpenGeneration:
             ModelKeyMismatch: The vector is of another space than this generation.
             AccessDenied: A row outside the scope came out of the index; nothing is returned.
         """
-        if key != self.key:
-            raise ModelKeyMismatch(
-                "the query was encoded for another vector space than the generation holds",
-                where=f"index {self.manifest.index}, generation {self.manifest.generation}",
-                got=f"{key.readable()}, different in {self.key.differences(key)}",
-                allowed=self.key.readable(),
-                fix="encode the query with the generation's model, or search a generation of the query's model",
-            )
+        self.require_key(key)
         if vector.shape != (self.key.dimension,) or not np.isfinite(vector).all():
             raise InputError(
                 "not a usable query vector",

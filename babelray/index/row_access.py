@@ -113,6 +113,11 @@ class RowAccess:
         rows, first = np.unique(self.documents, return_index=True)
         return {int(row): int(self.classes[at]) for row, at in zip(rows, first, strict=True)}
 
+    def validity_bounds(self) -> NDArray[np.int64]:
+        """int64 (n,), microseconds: every moment at which a row of this segment begins or ends to hold."""
+        both = np.concatenate([self.valid_from[self._bounded], self.valid_to[self._bounded]])
+        return np.unique(both[(both != _ALWAYS) & (both != _NEVER)])
+
     def permitted(self, scope: CompiledScope) -> Bits:
         """Bitmap of the rows that the scope allows, as `pack_rows` makes it; read-only."""
         key = (scope.revision, scope.digest)
