@@ -1,7 +1,7 @@
 """`babelray search`: ask an index from the command line, in any language."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
@@ -9,27 +9,21 @@ from rich.console import Console
 from rich.markup import escape
 
 from babelray.config import Settings
-from babelray.errors import InputError, ModelKeyMismatch
+from babelray.errors import InputError
 from babelray.index.access import ACTIVE, AccessScope
-from babelray.index.golden import check_golden
-from babelray.index.reader import OpenGeneration, open_generation
+from babelray.index.reader import open_generation
 from babelray.index.store import open_store
-from babelray.keys import Role
-from babelray.protocols import Embedder
-from babelray.retrieval.hybrid import Result
-from babelray.retrieval.hybrid import search as hybrid_search
-from babelray.text.language import LanguagePolicy, LanguageVerdict
+from babelray.retrieval.engine import Retriever
+from babelray.retrieval.request import Passage, Request, Response, Status, response_schema
+from cli.explain import print_trace
 from cli.options import ConfigOption, JsonOption, settings_from
-from models.identifier import FastTextIdentifier
-from models.registry import build_embedder, model_key
+from models.retrieval_parts import build_parts
 
 QUOTE_SHOWN = 300
-LIKELY = 0.15
-"""A language candidate under this probability is not searched in."""
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="What to look for, in any language.")],
+    query: Annotated[str, typer.Argument(help="What to look for, in any language.")] = "",
     config: ConfigOption = None,
     index: Annotated[str | None, typer.Option("--index", "-i", help="Index; the settings' own by default.")] = None,
     tenant: Annotated[str, typer.Option(help="Tenant that asks; sees no other tenant's documents.")] = "default",
@@ -41,36 +35,72 @@ def search(
         datetime | None, typer.Option("--as-of", help="What was valid at this time (UTC); now by default.")
     ] = None,
     status: Annotated[list[str] | None, typer.Option(help="Document status to see; repeat. Default: active.")] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, max=1000, help="Results to show.")] = 10,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, max=1000, help="Passages to show.")] = 10,
+    budget: Annotated[
+        int | None, typer.Option(min=16, max=100_000, help="Tokens of all passages; the settings' by default.")
+    ] = None,
+    domain: Annotated[str, typer.Option(help="Subject that decides between meanings of a name.")] = "",
+    answer_language: Annotated[
+        str | None, typer.Option(help="BCP 47; previews are translated into it. Default: the query's language.")
+    ] = None,
+    previews: Annotated[bool, typer.Option("--previews", help="Add machine translations of the quotes.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Only documents updated in the period that the query names.")
+    ] = False,
     generation: Annotated[str | None, typer.Option(help="Generation to search; the published one by default.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", "-x", help="Show plan, channels side by side, candidates, stage times.")
+    ] = False,
     as_json: JsonOption = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of --json and stop.")] = False,
 ) -> None:
-    """Search an index by words and by meaning, and show passages with their place in the original text.
+    """Search an index by exact words, by words, by translations and by meaning, and show passages that can be cited.
 
     The query is encoded by the embedder of the settings, which must be the one that the generation was built with.
+    What was done without (no translator, an unsure language) is said below the passages.
 
     Examples:
         babelray search "wie exportiere ich Abrechnungsdaten" -c configs/reindex-demo.yaml --tenant orchard
 
-        babelray search "ERR_1205" -c reindex.yaml --index docs --tenant acme --group ops --json
+        babelray search "ERR_1205" -c reindex.yaml --index docs --tenant acme --group ops --explain
+
+        BABELRAY_RETRIEVAL__QASC__PROFILE=off babelray search "retry policy" -c reindex.yaml --json
     """
-    settings = settings_from(config)
-    scope = _scope(tenant, group, kb, as_of, status)
-    name = index or settings.index
-    opened = open_generation(open_store(settings.store), name, generation, settings.cache_dir)
-    embedder = _embedder(settings, opened)
-    verdict = LanguagePolicy(FastTextIdentifier()).judge_query(query)
-    encoded = embedder.encode([query], Role.QUERY)
-    if encoded.refused:
-        raise InputError("the query cannot be encoded", got=query[:200], fix=f"the embedder says: {encoded.refused[0]}")
-    results = hybrid_search(
-        opened, query, encoded.vectors[0], embedder.key, opened.compile(scope), languages=_languages(verdict), k=k
-    )
     console = Console(soft_wrap=True, highlight=False)
-    if as_json:
-        console.print_json(data=_as_json(query, verdict, opened, results), ensure_ascii=False)
+    if schema:
+        console.print_json(data=response_schema())
         return
-    _print(console, opened, verdict, results)
+    settings = settings_from(config)
+    request = _request(
+        query=query, k=k, token_budget=budget, domain=domain, answer_language=answer_language, previews=previews,
+        fresh_only=fresh, explain=explain,
+    )  # fmt: skip
+    scope = _scope(tenant, group, kb, as_of, status)
+    response = _answer(settings, index or settings.index, generation, request, scope)
+    if as_json:
+        console.print_json(response.model_dump_json(), ensure_ascii=False)
+        return
+    _print(console, response)
+    if response.trace is not None:
+        print_trace(console, response.trace)
+
+
+def _answer(
+    settings: Settings, index: str, generation: str | None, request: Request, scope: AccessScope
+) -> Response:
+    opened = open_generation(open_store(settings.store), index, generation, settings.cache_dir)
+    retriever = Retriever(opened, build_parts(settings, opened))
+    try:
+        return retriever.retrieve(request, scope)
+    finally:
+        retriever.close()
+
+
+def _request(**values: object) -> Request:
+    try:
+        return Request.model_validate(values)
+    except ValidationError as error:
+        raise _input_error("not a usable request", error, "see `babelray search --help`") from None
 
 
 def _scope(
@@ -86,87 +116,46 @@ def _scope(
             statuses=frozenset(status or (ACTIVE,)),
         )
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        raise InputError(
-            f"not a usable scope: {problem['msg']}",
-            where=", ".join(str(part) for part in problem["loc"]),
-            got=repr(problem.get("input"))[:200],
-            fix="--tenant names one tenant, --group real groups: what is for everyone is shown without one",
-        ) from None
+        fix = "--tenant names one tenant, --group real groups: what is for everyone is shown without one"
+        raise _input_error("not a usable scope", error, fix) from None
 
 
-def _embedder(settings: Settings, opened: OpenGeneration) -> Embedder:
-    """The settings' embedder, if it is the generation's; compared by key before any weight is loaded."""
-    wanted, configured = opened.key, model_key(settings.embedder, settings.cache_dir)
-    if configured != wanted:
-        raise ModelKeyMismatch(
-            "the configured embedder is not the one that this generation was built with",
-            where=f"index {opened.manifest.index}, generation {opened.manifest.generation}",
-            got=f"{configured.readable()}; different: {', '.join(wanted.differences(configured))}",
-            allowed=wanted.readable(),
-            fix="pass the settings file of the generation's model with --config, or another --generation",
-        )
-    embedder = build_embedder(settings.embedder, settings.cache_dir)
-    check_golden(embedder, opened.manifest.golden)
-    return embedder
+def _input_error(what: str, error: ValidationError, fix: str) -> InputError:
+    problem = error.errors(include_url=False)[0]
+    where = ", ".join(str(part) for part in problem["loc"])
+    return InputError(f"{what}: {problem['msg']}", where=where, got=repr(problem.get("input"))[:200], fix=fix)
 
 
-def _languages(verdict: LanguageVerdict) -> list[str]:
-    likely = [one.language for one in verdict.candidates if one.probability >= LIKELY]
-    return list(dict.fromkeys([verdict.language, *likely]))[:3]
-
-
-def _as_json(query: str, verdict: LanguageVerdict, opened: OpenGeneration, results: list[Result]) -> dict[str, Any]:
-    return {
-        "query": query,
-        "index": opened.manifest.index,
-        "generation": opened.manifest.generation,
-        "model_key": opened.key.readable(),
-        "access_revision": opened.access_revision,
-        "language": verdict.language,
-        "low_confidence": verdict.low_confidence,
-        "results": [_result_json(one) for one in results],
-    }
-
-
-def _result_json(one: Result) -> dict[str, Any]:
-    record = one.record
-    return {
-        "rank": one.rank,
-        "score": one.score,
-        "channels": {name: {"rank": place.rank, "score": place.score} for name, place in one.channels.items()},
-        "chunk_id": record.chunk_id,
-        "doc_id": record.doc_id,
-        "source_uri": record.source_uri,
-        "source_revision": record.source_revision,
-        "title": record.title,
-        "section_path": list(record.section_path),
-        "start": record.start,
-        "end": record.end,
-        "quote": record.quote,
-        "quote_sha256": one.quote_sha256,
-        "languages": list(record.languages),
-        "tenant_id": record.tenant_id,
-        "knowledge_base_id": record.knowledge_base_id,
-        "updated_at": record.updated_at.isoformat() if record.updated_at else None,
-    }
-
-
-def _print(console: Console, opened: OpenGeneration, verdict: LanguageVerdict, results: list[Result]) -> None:
-    guess = ", not sure" if verdict.low_confidence else ""
+def _print(console: Console, response: Response) -> None:
+    analysis = response.analysis
+    guess = ", not sure" if analysis.low_confidence else ""
     console.print(
-        f"[dim]{escape(opened.manifest.index)}, generation {escape(opened.manifest.generation)}, "
-        f"query language {escape(verdict.language)}{guess}[/]"
+        f"[dim]{escape(response.index)}, generation {escape(response.generation)}, "
+        f"query language {escape(analysis.language)}{guess}[/]"
     )
-    for one in results:
-        record = one.record
-        heading = " > ".join(part for part in (record.title, *record.section_path) if part) or record.source_uri
-        places = ", ".join(f"{name} #{place.rank} ({place.score:.3f})" for name, place in one.channels.items())
-        console.print(f"\n[bold]{one.rank}. {escape(heading)}[/]  [dim]{'/'.join(record.languages)}[/]")
-        console.print(f"[dim]{escape(record.source_uri)} [{record.start}:{record.end}]  {one.score:.4f}: {places}[/]")
-        console.print(escape(_shortened(record.quote)))
-    if not results:
-        console.print("nothing that this caller may see matches")
+    for one in response.clarifications:
+        meanings = ", ".join(f"{name} ({source})" for source, name in one.candidates.items())
+        console.print(f"[yellow]`{escape(one.name)}` may mean: {escape(meanings)}[/]")
+    for passage in response.passages:
+        _print_passage(console, passage)
+    if not response.passages:
+        console.print("nothing that this caller may see answers the query")
+    if response.status is Status.NEEDS_CLARIFICATION:
+        console.print("\n[yellow]Which of the meanings is asked for? Say it in the query, or pass --domain.[/]")
+    for part in response.degraded:
+        detail = f" ({part.detail})" if part.detail else ""
+        console.print(f"[dim]done without: {part.reason}{escape(detail)}; instead: {escape(part.fallback)}[/]")
+
+
+def _print_passage(console: Console, passage: Passage) -> None:
+    cited = passage.citation
+    heading = " > ".join(part for part in (cited.title, *cited.section_path) if part) or cited.source_uri
+    places = ", ".join(f"{name} #{place.rank}" for name, place in passage.channels.items())
+    console.print(f"\n[bold]{passage.rank}. {escape(heading)}[/]  [dim]{escape(cited.source_language)}[/]")
+    console.print(f"[dim]{escape(cited.source_uri)} [{cited.start}:{cited.end}]  {passage.score:.3f}: {places}[/]")
+    console.print(escape(_shortened(cited.original_quote)))
+    if passage.preview is not None:
+        console.print(f"[dim italic]machine translation: {escape(_shortened(passage.preview.text))}[/]")
 
 
 def _shortened(quote: str) -> str:

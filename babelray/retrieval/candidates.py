@@ -110,6 +110,7 @@ def trace_of(generation: OpenGeneration, candidates: Iterable[Candidate]) -> tup
             CandidateTrace(
                 chunk_id=segment.chunks["chunk_id"][row].as_py(),
                 doc_id=segment.documents["doc_id"][one.document[1]].as_py(),
+                source_uri=segment.documents["source_uri"][one.document[1]].as_py(),
                 language=one.language,
                 channels=places_of(one),
                 fused_rank=one.rank,

@@ -44,6 +44,7 @@ class CandidateTrace(Record):
 
     chunk_id: str
     doc_id: str
+    source_uri: str
     language: str
     channels: dict[str, ChannelPlace]
     fused_rank: int

@@ -1,0 +1,113 @@
+"""From the kept candidates to passages that can be cited: cut again for the query, or as they were indexed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from babelray.config import QascSettings
+from babelray.index.access import CompiledScope
+from babelray.index.document_sentences import read_document_sentences
+from babelray.index.reader import Hit, OpenGeneration
+from babelray.index.vectors import Floats
+from babelray.retrieval.candidates import Candidate
+from babelray.retrieval.channels import Place
+from babelray.retrieval.qasc import rechunk
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A passage before it is cited.
+
+    Attributes:
+        candidate: The best candidate that it comes from.
+        start, end: Code point span in the original.
+        seeds: Spans of the sentences that it was grown from.
+    """
+
+    candidate: Candidate
+    start: int
+    end: int
+    score: float
+    tokens: int
+    seeds: tuple[tuple[int, int], ...] = ()
+
+
+def as_indexed(
+    generation: OpenGeneration, candidates: Sequence[Candidate], k: int, token_budget: int | None
+) -> list[Draft]:
+    """The best k chunks as they are; one that does not fit the rest of the budget is left out."""
+    drafts: list[Draft] = []
+    left = token_budget
+    for one in candidates:
+        chunks = generation.segments[one.place[0]].chunks
+        cells = {name: chunks[name][one.place[1]].as_py() for name in ("start", "end", "tokens")}
+        if left is not None and cells["tokens"] > left:
+            continue
+        left = None if left is None else left - cells["tokens"]
+        drafts.append(Draft(one, cells["start"], cells["end"], one.fused.score, cells["tokens"]))
+        if len(drafts) == k:
+            break
+    return drafts
+
+
+def cut_for_query(
+    generation: OpenGeneration,
+    candidates: Sequence[Candidate],
+    query: Floats,
+    scope: CompiledScope,
+    settings: QascSettings,
+    k: int,
+    token_budget: int | None,
+) -> list[Draft]:
+    """The documents of the best candidates, cut again for one query.
+
+    Args:
+        generation: Opened generation.
+        candidates: Best first.
+        query: float32 (dimension,), unit length, encoded as a query.
+        scope: What the caller may see; checked again for every document that is read.
+        settings: Profile and its parameters.
+        k: Passages wanted.
+        token_budget: Of all passages together; the settings' own where none is given.
+
+    Raises:
+        AccessDenied: A document is outside the scope; nothing is returned.
+    """
+    best: dict[tuple[int, int], Candidate] = {}
+    for one in candidates:
+        if len(best) < settings.documents or one.document in best:
+            best.setdefault(one.document, one)
+    documents = [
+        read_document_sentences(generation, Hit(*one.place, score=0.0), scope) for one in best.values()
+    ]
+    owners = list(best.values())
+    by_document = {
+        number: [one for one in candidates if one.document == owner.document] for number, owner in enumerate(owners)
+    }
+    budget = settings.token_budget if token_budget is None else token_budget
+    passages = rechunk(query, documents, settings, budget)[:k]
+    return [
+        Draft(
+            _nearest(generation, by_document[one.document], one.start, one.end),
+            one.start,
+            one.end,
+            one.score,
+            one.tokens,
+            tuple(one.seeds),
+        )
+        for one in passages
+    ]
+
+
+def _nearest(generation: OpenGeneration, candidates: Sequence[Candidate], start: int, end: int) -> Candidate:
+    """The candidate of a document that shares most of a span; the best one where none does."""
+
+    def shared(one: Candidate) -> int:
+        chunks, row = generation.segments[one.place[0]].chunks, one.place[1]
+        return max(min(end, chunks["end"][row].as_py()) - max(start, chunks["start"][row].as_py()), 0)
+
+    return max(candidates, key=lambda one: (shared(one), -one.rank))
+
+
+def places(drafts: Sequence[Draft]) -> list[Place]:
+    """Segment and row of the candidates that passages come from."""
+    return [one.candidate.place for one in drafts]
