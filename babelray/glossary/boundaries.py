@@ -56,6 +56,8 @@ class Boundaries:
         if at in (0, len(self.text)):
             return True
         before, after = self.text[at - 1], self.text[at]
+        if not is_word_char(before) and not is_word_char(after):
+            return True  # behind `C#`
         if not is_word_char(before) or not is_word_char(after):
             return self._open_punctuation(at, before, after)
         wide_before, wide_after = is_spaceless(before), is_spaceless(after)
