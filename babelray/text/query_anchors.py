@@ -1,0 +1,197 @@
+"""Finds in a query all that a rewriting must keep: exact names, and what the words around them demand.
+
+Exact names come from `babelray.text.anchors`. Beside them stand constraints: numbers with their units, dates,
+comparisons, negation, obligation, order, restriction, quotations, commands, product names. `normalized` is the same in
+every language (`30 天` and `30 days`: `30 day`; 不支持, `nicht` and `ne ... pas`: `not`), so a query and its translation
+can be compared by it.
+
+Constraints may lie inside each other: `at least 30 days` is a comparison that holds a quantity.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from babelray.text.anchors import Anchor, AnchorType, find_anchors
+from babelray.text.query_dates import DateFound, find_dates
+from babelray.text.query_names import Name, find_commands, find_entities, find_quoted
+from babelray.text.query_numbers import find_numerals
+from babelray.text.query_quantities import Measured, bounds, find_comparisons, find_quantities, find_ranges
+from babelray.text.query_words import AFFIX, SHIELD, Match, Word, WordTable, cut_words, word_table
+
+__all__ = ["ConstraintType", "QueryAnchor", "find_query_anchors"]
+
+
+class ConstraintType(StrEnum):
+    """What a constraint is about."""
+
+    COMMAND = "command"
+    QUOTED = "quoted"
+    QUANTITY = "quantity"
+    NUMBER = "number"
+    PERCENTAGE = "percentage"
+    RANGE = "range"
+    COMPARATOR = "comparator"
+    DATE = "date"
+    NEGATION = "negation"
+    MODALITY = "modality"
+    ORDER = "order"
+    SCOPE = "scope"
+    ENTITY = "entity"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnchor:
+    """One exact thing or constraint of a query.
+
+    Attributes:
+        type: A value of `AnchorType` or `ConstraintType`.
+        start, end: Code point span; `text[start:end] == value`.
+        normalized: The same in all languages.
+        must_preserve: Whether a rewriting without it is refused. One that need not be kept still explains what stands
+            in a rewriting: 失败 is no negation, but `does not work` may translate it.
+    """
+
+    type: str
+    start: int
+    end: int
+    value: str
+    normalized: str
+    must_preserve: bool
+
+
+_STATED = frozenset({"negation", "modality", "order", "scope"})
+_SCANNED = _STATED | {SHIELD, AFFIX, "comparator", "comparator_after"}
+_EMPHASIS = _STATED | {"unit", "comparator"}
+_DOTTED_DATE = re.compile(r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:19|20)\d\d")
+_ROMAN = re.compile(r"(?=[IVX]{2,5}\Z)(X{0,3})(IX|IV|V?I{0,3})")
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10}
+_NOT_CHINESE = frozenset("不没")
+
+
+def find_query_anchors(text: str, languages: Sequence[str] = ()) -> list[QueryAnchor]:
+    """All anchors and constraints, sorted by start, longest first. Never raises; time is linear in the text.
+
+    Args:
+        text: A query or a rewriting of one.
+        languages: BCP 47 tags that it may be in, most probable first. Without any, the tables of the languages are
+            read that its scripts and small words speak for.
+    """
+    table = word_table(text, languages)
+    exact = [anchor for anchor in find_anchors(text) if not _is_plain(anchor, table)]
+    words = cut_words(text, [(anchor.start, anchor.end) for anchor in exact])
+    numerals = {numeral.first: numeral for numeral in find_numerals(words, table)}
+    dates = find_dates(words, numerals, table)
+    dated = _covered(dates)
+    measured = find_quantities(words, {p: n for p, n in numerals.items() if p not in dated}, table)
+    bound = bounds(measured, dates) | _exact_bounds(words, exact)
+    spans = [*measured, *find_ranges(words, measured, table), *find_comparisons(words, bound, table)]
+    constraints = [(one, one.kind) for one in spans] + [(date, "date") for date in dates]
+    found = [_exact(anchor, table) for anchor in exact]
+    found += [_of_words(text, words, one, kind) for one, kind in constraints]
+    stated, positions = _stated(text, words, table, dated)
+    found += stated
+    names = [*find_quoted(text), *find_commands(text, exact)]
+    names += find_entities(text, words, table.languages, positions | dated)
+    found += [_of_name(text, name) for name in names]
+    found += _translated_abbreviations(text, words, table)
+    found += _roman(text, words)
+    return sorted(dict.fromkeys(found), key=lambda one: (one.start, -one.end, one.type, one.normalized))
+
+
+def _is_plain(anchor: Anchor, table: WordTable) -> bool:
+    """Whether what looks like an exact name is a word in capitals (NOT, MUST) or a date with dots."""
+    if anchor.type is AnchorType.ACRONYM:
+        words = cut_words(anchor.value)
+        match = table.longest(words, 0, _EMPHASIS)
+        return match is not None and match.last == len(words)
+    dotted = anchor.type is AnchorType.VERSION and _DOTTED_DATE.fullmatch(anchor.value)
+    return bool(dotted) and "en" not in table.languages[:1]
+
+
+def _covered(dates: Sequence[DateFound]) -> set[int]:
+    return {position for date in dates for position in range(date.first, date.last)}
+
+
+def _exact_bounds(words: Sequence[Word], exact: Sequence[Anchor]) -> dict[int, tuple[str, int]]:
+    """Versions and dates that a comparison may bind: `>= 1.29.0`."""
+    comparable = {a.start: a for a in exact if a.type in {AnchorType.VERSION, AnchorType.DATE}}
+    return {
+        position: (comparable[word.start].normalized, position + 1)
+        for position, word in enumerate(words)
+        if word.kind == "anchor" and word.start in comparable
+    }
+
+
+def _exact(anchor: Anchor, table: WordTable) -> QueryAnchor:
+    normalized = anchor.normalized
+    if anchor.type is AnchorType.ACRONYM:
+        match = table.find(cut_words(normalized), 0, "acronym")
+        normalized = match.row.normalized if match is not None else normalized
+    return QueryAnchor(anchor.type, anchor.start, anchor.end, anchor.value, normalized, must_preserve=True)
+
+
+def _of_words(text: str, words: Sequence[Word], one: Measured | DateFound, kind: str) -> QueryAnchor:
+    start, end = words[one.first].start, words[one.last - 1].end
+    return QueryAnchor(ConstraintType(kind), start, end, text[start:end], one.normalized, one.sure)
+
+
+def _of_name(text: str, name: Name) -> QueryAnchor:
+    value = text[name.start : name.end]
+    normalized = " ".join(unicodedata.normalize("NFKC", value).split())
+    return QueryAnchor(ConstraintType(name.kind), name.start, name.end, value, normalized, name.sure)
+
+
+def _stated(text: str, words: Sequence[Word], table: WordTable, dated: set[int]) -> tuple[list[QueryAnchor], set[int]]:
+    """Negation, obligation, order and restriction, and the positions of their words."""
+    found: list[QueryAnchor] = []
+    positions: set[int] = set()
+    position = 0
+    while position < len(words):
+        match = table.longest(words, position, _SCANNED) if position not in dated else None
+        if match is None:
+            position += 1
+            continue
+        if not _is_choice(words, match):
+            start, end = words[match.first].start, words[match.last - 1].end
+            for row in match.rows:
+                kind = "negation" if row.kind == AFFIX else row.kind
+                if kind in _STATED:
+                    found.append(
+                        QueryAnchor(ConstraintType(kind), start, end, text[start:end], row.normalized, row.sure)
+                    )
+                    positions.update(range(match.first, match.last))
+        # Other words stand inside a phrase with a gap: `ne` faut `pas`.
+        position = match.first + 1 if match.row.gapped else match.last
+    return found, positions
+
+
+def _is_choice(words: Sequence[Word], match: Match) -> bool:
+    """Whether 不 or 没 stands between twice the same character: 能不能 asks, and negates nothing."""
+    if match.last - match.first != 1 or words[match.first].text not in _NOT_CHINESE:
+        return False
+    return 0 < match.first < len(words) - 1 and words[match.first - 1].text == words[match.last].text
+
+
+def _translated_abbreviations(text: str, words: Sequence[Word], table: WordTable) -> Iterator[QueryAnchor]:
+    """Written-out forms of abbreviations: 联合国 stands for UN."""
+    for position in range(len(words)):
+        match = table.find(words, position, "acronym")
+        if match is not None and not match.row.sure:
+            start, end = words[position].start, words[match.last - 1].end
+            yield QueryAnchor(
+                ConstraintType.ENTITY, start, end, text[start:end], match.row.normalized, must_preserve=False
+            )
+
+
+def _roman(text: str, words: Sequence[Word]) -> Iterator[QueryAnchor]:
+    """Roman numerals of two signs and more, which other languages may write with digits (`siglo XIX`)."""
+    for word in words:
+        if word.kind == "word" and _ROMAN.fullmatch(word.raw):
+            values = [_ROMAN_VALUES[char] for char in word.raw]
+            total = sum(
+                -value if i + 1 < len(values) and value < values[i + 1] else value for i, value in enumerate(values)
+            )
+            yield QueryAnchor(ConstraintType.NUMBER, word.start, word.end, word.raw, str(total), must_preserve=False)

@@ -1,0 +1,150 @@
+"""Numbers with what binds them: units, percent signs, ranges and comparisons.
+
+Normalized forms hold the number and one spelling of the rest for all languages: `30 day`, `1.5 GB`, `5 percent`, `3..5`,
+`>= 3`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from babelray.text.query_dates import DateFound, Numerals
+from babelray.text.query_numbers import Numeral, unit_at
+from babelray.text.query_words import Word, WordTable
+
+_MAX_BETWEEN = 3
+"""Words between a comparison and its number: `at least about 3`, 至少需要 3."""
+
+
+class Measured(NamedTuple):
+    """One numeric statement: words `first` up to `last` (exclusive)."""
+
+    kind: str
+    first: int
+    last: int
+    normalized: str
+    sure: bool
+
+
+def find_quantities(words: Sequence[Word], numerals: Numerals, table: WordTable) -> list[Measured]:
+    """Percentages, quantities and plain numbers, one for each numeral."""
+    found = []
+    for numeral in numerals.values():
+        found.append(_percent_before(words, numeral, table) or _quantity(words, numeral, table))
+    return found
+
+
+def _percent_before(words: Sequence[Word], numeral: Numeral, table: WordTable) -> Measured | None:
+    """百分之五: the sign stands before the number."""
+    for length in (3, 4):
+        start = numeral.first - length
+        match = table.find(words, start, "percent_before") if start >= 0 else None
+        if match is not None and match.last == numeral.first:
+            return Measured("percentage", start, numeral.last, f"{numeral.value} percent", sure=True)
+    return None
+
+
+def _quantity(words: Sequence[Word], numeral: Numeral, table: WordTable) -> Measured:
+    sign = table.find(words, numeral.first - 1, "currency") if numeral.first else None
+    if sign is not None:
+        return Measured("quantity", sign.first, numeral.last, f"{numeral.value} {sign.row.normalized}", sure=True)
+    unit = unit_at(words, numeral.last, table)
+    # A hyphen joins a number to its unit as an adjective: `30-day`, `5-Minuten-`.
+    hyphen = numeral.last < len(words) and words[numeral.last].text == "-"
+    if unit is None and hyphen and words[numeral.last].start == words[numeral.last - 1].end:
+        unit = unit_at(words, numeral.last + 1, table)
+    if unit is None:
+        counted = table.find(words, numeral.last, "counter")
+        sure = numeral.digits or (counted is not None and numeral.value not in {"0", "1", "2"})
+        return Measured("number", numeral.first, numeral.last, numeral.value, numeral.digits and sure)
+    # `one day`, 一年 and 一次 are said of any day, year or time.
+    sure = numeral.digits or numeral.value != "1"
+    kind = "percentage" if unit.row.normalized == "percent" else "quantity"
+    return Measured(kind, numeral.first, unit.last, f"{numeral.value} {unit.row.normalized}", sure)
+
+
+def find_ranges(words: Sequence[Word], measured: Sequence[Measured], table: WordTable) -> list[Measured]:
+    """Two numbers with a hyphen or a word for `to` between: `3-5`, `3 bis 5`, 3到5天. `and` needs `between` before it."""
+    found = []
+    for left, right in zip(measured, measured[1:], strict=False):
+        between = table.find(words, left.last, "range_between")
+        if between is None or between.last != right.first:
+            continue
+        opened = any(
+            (match := table.find(words, left.first - length, "range_before")) and match.last == left.first
+            for length in (1, 2)
+            if left.first >= length
+        )
+        sign = not words[left.last].text[0].isalnum()
+        if not opened and not sign and words[left.last].text in {"and", "和", "und", "y", "et", "e", "и", "と"}:
+            continue
+        low, high = left.normalized.split(" ")[0], right.normalized.split(" ")[0]
+        found.append(Measured("range", left.first, right.last, f"{low}..{high}", left.sure and right.sure))
+    return found
+
+
+Bound = Mapping[int, tuple[str, int]]
+"""What a comparison may stand before, by its first word: normalized value and the word after it."""
+
+
+def bounds(measured: Sequence[Measured], dates: Sequence[DateFound]) -> dict[int, tuple[str, int]]:
+    """Numbers and dates that a comparison may bind."""
+    found = {one.first: (one.normalized.split(" ")[0], one.last) for one in measured}
+    found.update({one.first: (one.normalized, one.last) for one in dates if one.normalized[:1].isdigit()})
+    return found
+
+
+def find_comparisons(words: Sequence[Word], bound: Bound, table: WordTable) -> list[Measured]:
+    """Comparisons with the number that they bind, before or behind it: `>= 3`, `at least 3`, `3 or more`, 3 个以上."""
+    found = []
+    taken: set[int] = set()
+    for position in range(len(words)):
+        match = table.find(words, position, "comparator")
+        if match is None or position in taken:
+            continue
+        target = _first_bound(words, bound, match.last)
+        if target is not None and not _is_arrow(words, match.first, match.last):
+            sign = _joined_sign(words, match.first, match.last, match.row.normalized)
+            found.append(
+                Measured("comparator", position, bound[target][1], f"{sign} {bound[target][0]}", match.row.sure)
+            )
+            taken.update(range(position, target + 1))
+    for first, (value, last) in bound.items():
+        for start in range(last, min(last + 3, len(words))):
+            match = table.find(words, start, "comparator_after")
+            if match is not None and first not in taken:
+                for row in match.rows:
+                    found.append(Measured("comparator", first, match.last, f"{row.normalized} {value}", row.sure))
+                break
+            if words[start].kind == "sign":
+                break
+    return found
+
+
+def _first_bound(words: Sequence[Word], bound: Bound, position: int) -> int | None:
+    """The number that a comparison binds: the next one with few words and no break before it."""
+    if position < len(words) and words[position].text == "=":
+        position += 1
+    for start in range(position, min(position + _MAX_BETWEEN + 1, len(words))):
+        if start in bound:
+            return start
+        if words[start].kind == "sign":
+            return None
+    return None
+
+
+def _is_arrow(words: Sequence[Word], first: int, last: int) -> bool:
+    """Whether a sign belongs to an arrow, a tag or a shift: `->`, `=>`, `<b>`, `<<`."""
+    if words[first].text not in {"<", ">"}:
+        return False
+    before = words[first - 1] if first else None
+    after = words[last] if last < len(words) else None
+    touches = before is not None and before.end == words[first].start and before.text in {"-", "=", "<", ">"}
+    doubled = after is not None and after.start == words[first].end and after.text in {"<", ">", "-"}
+    return touches or doubled
+
+
+def _joined_sign(words: Sequence[Word], first: int, last: int, normalized: str) -> str:
+    """`>` with `=` behind it is `>=`."""
+    if normalized in {"<", ">"} and last < len(words) and words[last].text == "=" and words[first].text in {"<", ">"}:
+        return normalized + "="
+    return normalized

@@ -1,0 +1,262 @@
+"""Cuts a query into words and finds in it the words and phrases of tables, longest first, each language by its own.
+
+Han characters and kana are words of one character each, so a phrase of any writing is a sequence of words and one
+mechanism serves all. What a class of a table means is decided by whoever asks for it; a `shield` is a phrase that
+means nothing and keeps the shorter entries inside it from being found (不同 holds no negation).
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+import regex
+
+from babelray.text import language_evidence as evidence
+from babelray.text.folding import language_of
+from babelray.text.han import simplify
+from babelray.text.scripts import count_scripts
+from babelray.text.tables import read_rows
+
+ANY_LANGUAGE = "*"
+SHIELD = "shield"
+AFFIX = "negation_affix"
+_MAX_GAP = 4
+_AFFIX_MIN = 5
+"""A word that holds an affix has at least so many letters beside it less two: `un*` is no part of `under`."""
+_GAP = "…"
+_TABLES = ("constraint_words.tsv", "quantity_words.tsv")
+_CHARACTER = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ーｰ"
+_WORD = regex.compile(
+    rf"(?P<number>\p{{Nd}}++(?:[.,'’٬٫．，]\p{{Nd}}++)*+)"
+    rf"|(?P<char>[{_CHARACTER}])"
+    rf"|(?P<word>[[\p{{L}}\p{{M}}]--[{_CHARACTER}]]++)"
+    r"|(?P<sign>\.\.|[^\s\p{L}\p{M}\p{Nd}])",
+    regex.V1,
+)
+_APOSTROPHES = str.maketrans("’ʼ′", "'''")
+_BREAKS = frozenset('.,;:!?。，、；：！？…()（）[]{}"“”„«»「」『』《》|/')
+
+
+class Word(NamedTuple):
+    """One word, number, character or sign of a text.
+
+    Attributes:
+        text: Folded: NFKC, small letters, simplified Han.
+        raw: As written.
+        kind: `word`, `char`, `number`, `sign`, or `anchor` for a whole technical anchor.
+    """
+
+    text: str
+    start: int
+    end: int
+    kind: str
+    raw: str = ""
+
+
+class Row(NamedTuple):
+    """What a table says of a phrase.
+
+    Attributes:
+        kind: Class of the table.
+        sure: Whether the phrase says so whatever stands around it.
+        normalized: The same for all languages.
+        gapped: Whether other words stand inside the phrase.
+    """
+
+    kind: str
+    sure: bool
+    normalized: str
+    gapped: bool = False
+
+
+@dataclass(slots=True)
+class _Node:
+    children: dict[str, "_Node"] = field(default_factory=dict)
+    rows: tuple[Row, ...] = ()
+
+
+class Match(NamedTuple):
+    """A phrase found: words `first` up to `last` (exclusive), with what the tables say of it, never empty."""
+
+    first: int
+    last: int
+    rows: tuple[Row, ...]
+
+    def of(self, kind: str) -> Row | None:
+        """The first row of a class."""
+        return next((row for row in self.rows if row.kind == kind), None)
+
+    @property
+    def row(self) -> Row:
+        """The first row."""
+        return self.rows[0]
+
+
+def cut_words(text: str, anchors: Iterable[tuple[int, int]] = ()) -> list[Word]:
+    """Words of a text in order.
+
+    Args:
+        text: Any text.
+        anchors: Disjoint, sorted spans; each is one word of kind `anchor` whatever it holds.
+    """
+    words: list[Word] = []
+    position = 0
+    for start, end in anchors:
+        words += _cut(text, position, start)
+        words.append(Word("\0", start, end, "anchor"))
+        position = end
+    words += _cut(text, position, len(text))
+    return words
+
+
+def _cut(text: str, start: int, end: int) -> list[Word]:
+    return [
+        Word(_fold(match.group()), match.start(), match.end(), str(match.lastgroup), match.group())
+        for match in _WORD.finditer(text, start, end)
+    ]
+
+
+@lru_cache(maxsize=1 << 14)
+def _fold(word: str) -> str:
+    if word.isascii():
+        return word.lower()
+    return simplify(unicodedata.normalize("NFKC", word).casefold().translate(_APOSTROPHES))
+
+
+@lru_cache(maxsize=1)
+def _rows() -> dict[str, list[tuple[str, Row]]]:
+    """Language -> its phrases."""
+    found: dict[str, list[tuple[str, Row]]] = {}
+    for name in _TABLES:
+        for languages, kind, weight, normalized, phrases in read_rows(name, 5):
+            row = Row(kind, weight == "sure", normalized)
+            for language in languages.split():
+                entries = found.setdefault(language, [])
+                for phrase in phrases.split(", "):
+                    entries.append((phrase, row._replace(gapped=_GAP in phrase)))
+    return found
+
+
+def languages_with_words() -> frozenset[str]:
+    """Primary language subtags that the tables have words of."""
+    return frozenset(_rows()) - {ANY_LANGUAGE}
+
+
+class WordTable:
+    """The phrases of some languages as one trie of words; made by `word_table`."""
+
+    def __init__(self, languages: Sequence[str]) -> None:
+        self.languages = tuple(languages)
+        self._root = _Node()
+        self._affixes: dict[str, Row] = {}
+        for language in (ANY_LANGUAGE, *languages):
+            for phrase, row in _rows().get(language, ()):
+                self._add(phrase, row)
+
+    def _add(self, phrase: str, row: Row) -> None:
+        words = [word.text for word in cut_words(phrase)]
+        if "*" in words:
+            self._affixes["".join(words)] = row
+            return
+        node = self._root
+        for number, part in enumerate(phrase.split(_GAP)):
+            if number:
+                node = node.children.setdefault(_GAP, _Node())
+            for word in cut_words(part):
+                node = node.children.setdefault(word.text, _Node())
+        if row not in node.rows:
+            node.rows = (*node.rows, row)
+
+    def longest(self, words: Sequence[Word], position: int, kinds: frozenset[str]) -> Match | None:
+        """The longest phrase that begins at a word and has rows of the classes asked for; only those rows."""
+        last, rows = self._walk(self._root, words, position, kinds)
+        if rows:
+            return Match(position, last, rows)
+        affix = self._affix(words[position]) if position < len(words) and AFFIX in kinds else None
+        return Match(position, position + 1, (affix,)) if affix is not None else None
+
+    def find(self, words: Sequence[Word], position: int, kind: str) -> Match | None:
+        """The longest phrase of one class that begins at a word."""
+        last, rows = self._walk(self._root, words, position, frozenset({kind}))
+        return Match(position, last, rows) if rows else None
+
+    def _walk(
+        self, node: _Node, words: Sequence[Word], position: int, kinds: frozenset[str]
+    ) -> tuple[int, tuple[Row, ...]]:
+        best: tuple[int, tuple[Row, ...]] = (position, ())
+        while True:
+            rows = tuple(row for row in node.rows if row.kind in kinds)
+            if rows:
+                best = position, rows
+            gap = node.children.get(_GAP)
+            if gap is not None:
+                best = max(best, self._over_gap(gap, words, position, kinds), key=lambda found: found[0])
+            if position >= len(words):
+                return best
+            child = node.children.get(words[position].text)
+            if child is None:
+                return best
+            node, position = child, position + 1
+
+    def _over_gap(
+        self, node: _Node, words: Sequence[Word], position: int, kinds: frozenset[str]
+    ) -> tuple[int, tuple[Row, ...]]:
+        """The rest of a phrase behind a gap of one to four words without a break."""
+        for start in range(position, min(position + _MAX_GAP, len(words) - 1)):
+            if words[start].kind == "sign" and words[start].text in _BREAKS:
+                break
+            if words[start + 1].text in node.children:
+                found = self._walk(node, words, start + 1, kinds)
+                if found[1]:
+                    return found
+        return position, ()
+
+    def _affix(self, word: Word) -> Row | None:
+        """What the longest affix of a long word says; a shielding one says nothing."""
+        if word.kind != "word" or not self._affixes:
+            return None
+        text = word.text
+        for length in range(min(len(text) - 1, 8), 1, -1):
+            for pattern in (f"{text[:length]}*", f"*{text[-length:]}"):
+                row = self._affixes.get(pattern)
+                if row is not None and (row.kind == SHIELD or len(text) >= length + _AFFIX_MIN - 2):
+                    return None if row.kind == SHIELD else row
+        return None
+
+
+@lru_cache(maxsize=64)
+def _table_of(languages: tuple[str, ...]) -> WordTable:
+    return WordTable(languages)
+
+
+def word_table(text: str, languages: Sequence[str]) -> WordTable:
+    """The table to read a text with.
+
+    Args:
+        text: Any text.
+        languages: BCP 47 tags it may be in. Without any that the tables know, languages are taken that are written in
+            the text's scripts and, of those of one script, the ones that most of its small words belong to.
+    """
+    known = dict.fromkeys(tag for tag in map(language_of, languages) if tag in languages_with_words())
+    return _table_of(tuple(known) if known else _likely(text))
+
+
+def _likely(text: str) -> tuple[str, ...]:
+    scripts = count_scripts(text)
+    found: list[str] = []
+    if "Hira" in scripts or "Kana" in scripts:
+        found.append("ja")
+    elif "Hani" in scripts:
+        found.append("zh")
+    if "Cyrl" in scripts:
+        found.append("ru")
+    if "Latn" in scripts:
+        written = sorted(languages_with_words() - {"ja", "zh", "ru"})
+        # Small words, counted once each, are the only evidence that short text has without a model.
+        owners = evidence.known_words(evidence.words_of(text))
+        counts = {tag: sum(tag in some for some in owners) for tag in written}
+        most = max(counts.values())
+        found += [tag for tag in written if counts[tag] == most]
+    return tuple(found)
