@@ -100,13 +100,30 @@ class Reranker(Protocol):
         ...
 
     def score(self, query: str, passages: Sequence[str]) -> NDArray[np.float32]:
-        """float32 (n,), higher is better; comparable only within one call."""
+        """float32 (n,), finite, higher is better; comparable only between passages of the same query.
+
+        Raises:
+            InputError: The query alone is longer than what the model reads.
+            UpstreamError: The model gave scores that are not numbers.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A machine translation and all that is needed to tell where it came from."""
+    """A machine translation and all that is needed to tell where it came from.
+
+    Attributes:
+        translator: Name of the one that gave the text, or the names of a route's steps joined by `+`.
+        model: What it ran: a checkpoint, a program, the name that a service knows its model by.
+        version: Of everything that shaped the text, the glossary aside.
+        glossary_version: Of the terms that were bound or replaced; None where no glossary took part.
+        translation_id: Digest of source, languages, versions and text: equal ids are equal translations.
+        route: Languages passed through, source and target included.
+        damaged: Protected spans and terms that did not come back exactly once, and marks that nobody put in; the text
+            must not be used as a translation of the source then.
+        reordered: Whether protected spans and terms stand in another order than in the source.
+    """
 
     text: str
     source_language: str
@@ -116,23 +133,61 @@ class Translation:
     version: str
     glossary_version: str | None = None
     translation_id: str = ""
+    route: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+    reordered: bool = False
 
 
 @runtime_checkable
 class Translator(Protocol):
-    """Translates texts; protected spans travel as placeholders that the caller restores and verifies."""
+    """One engine that translates. Routes, protected spans, boundaries, retries and caches are its caller's work."""
+
+    @property
+    def name(self) -> str:
+        """What routes, boundaries and traces call it."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """What it runs."""
+        ...
 
     @property
     def version(self) -> str:
-        """Names engine, weights and revision; part of cache keys and traces."""
+        """Names engine, weights and revision; part of cache keys and traces.
+
+        Raises:
+            UpstreamError: It has to be asked of a program that does not answer.
+        """
+        ...
+
+    @property
+    def external(self) -> bool:
+        """Whether texts leave for a service that others run."""
+        ...
+
+    @property
+    def glossary_version(self) -> str | None:
+        """Of the glossary that it applies by itself; None: the caller binds the terms."""
+        ...
+
+    def knows(self, source: str, target: str) -> bool:
+        """Whether it translates between two BCP 47 languages."""
         ...
 
     def pairs(self) -> frozenset[tuple[str, str]]:
-        """The (source, target) language pairs it can translate."""
+        """The (source, target) language pairs it was set up for."""
         ...
 
-    def translate(self, texts: Sequence[str], source: str, target: str) -> list[Translation]:
-        """One translation a text, in order.
+    def translate(
+        self, texts: Sequence[str], source: str, target: str, *, tenant_id: str, domain: str = ""
+    ) -> list[str | None]:
+        """One translation a text, in order; None where it has nothing to offer. Safe to call from several threads.
+
+        Args:
+            texts: Without line breaks; marks (`babelray.glossary.marks`) must come back as they are.
+            source, target: BCP 47 languages that it knows.
+            tenant_id, domain: Whose terms it may use, and of which subject.
 
         Raises:
             UpstreamError: The engine failed after its retries.

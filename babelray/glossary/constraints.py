@@ -1,24 +1,19 @@
-"""What binds a translator, in three shapes: prompt text, placeholders, structured JSON.
+"""What binds a translator, as prompt text or as structured JSON; as placeholders: `babelray.glossary.marks`.
 
-Two classes of term and their order are kept in all three: what stays verbatim, then what has one translation, then
+Two classes of term and their order are kept in both: what stays verbatim, then what has one translation, then
 the product's instructions, then its voice.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from babelray.glossary.match import EnforcedMatch
 from babelray.glossary.profile import EngineProfile
-from babelray.glossary.protect import Protected
 from babelray.glossary.terms import Term, TermKind
 
 PROMPT_VERSION = "constraints-1"
 """Changes whenever the same constraints give another prompt."""
-
-_OPEN, _CLOSE = "\u27e6", "\u27e7"
-_MARK = re.compile(f"{_OPEN}\\s*(\\d+)\\s*{_CLOSE}")
 
 _HEADER = """\
 Translate from {source} to {target}.
@@ -182,52 +177,3 @@ def as_json(constraints: Constraints) -> dict[str, Any]:
         "instructions": list(constraints.instructions),
         "voice": constraints.voice,
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Masked:
-    """A string whose terms and protected spans are numbered marks, for translators that follow no prompt.
-
-    Attributes:
-        restored: What mark i becomes again: a term's rendering or the protected text itself.
-    """
-
-    text: str
-    restored: tuple[str, ...]
-
-
-def mask(text: str, protected: Sequence[Protected], selected: Sequence[EnforcedMatch]) -> Masked:
-    """Put a mark in place of each protected span and each selected match that no protected span overlaps."""
-    spans = [(p.start, p.end, p.text) for p in protected]
-    spans += [
-        (m.start, m.end, m.term.rendering)
-        for m in selected
-        if not any(m.start < p.end and p.start < m.end for p in protected)
-    ]
-    pieces: list[str] = []
-    restored: list[str] = []
-    done = 0
-    for start, end, value in sorted(spans):
-        pieces += (text[done:start], f"{_OPEN}{len(restored)}{_CLOSE}")
-        restored.append(value)
-        done = end
-    return Masked("".join(pieces) + text[done:], tuple(restored))
-
-
-def unmask(output: str, masked: Masked) -> tuple[str, tuple[int, ...]]:
-    """Put the real text back.
-
-    Returns:
-        The output, and the marks that it does not hold exactly once; a mark the translator invented stays as it is.
-    """
-    counts = [0] * len(masked.restored)
-
-    def restore(match: re.Match[str]) -> str:
-        number = int(match[1])
-        if number >= len(counts):
-            return match[0]
-        counts[number] += 1
-        return masked.restored[number]
-
-    text = _MARK.sub(restore, output)
-    return text, tuple(i for i, count in enumerate(counts) if count != 1)

@@ -9,9 +9,10 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from babelray.config import DataBoundary
-from babelray.errors import AccessDenied, ConfigError
+from babelray.errors import ConfigError
 from babelray.glossary.locales import ANY, serves
 from babelray.glossary.modes import DEFAULT_PRELOAD_LIMIT
+from babelray.glossary.redaction import check_service
 
 
 class _Part(BaseModel):
@@ -103,11 +104,7 @@ class EngineProfile(_Part):
         Raises:
             AccessDenied: It is not among the boundary's services.
         """
-        if service not in self.boundary.services:
-            allowed = ", ".join(self.boundary.services) or "no external service"
-            raise AccessDenied(
-                "text of this profile may not go to the service", where=self.name, got=service, allowed=allowed
-            )
+        check_service(self.boundary, service, self.name)
 
 
 def load_profile(path: Path) -> EngineProfile:

@@ -1,52 +1,40 @@
-"""Private text out of a string before it leaves, and back into what returns."""
+"""What may leave for a service: whether any text may, and which parts of it stay here."""
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from babelray.config import Redaction
-from babelray.errors import UpstreamError
-
-_LABEL = re.compile(r"\[\[([A-Z][A-Z0-9_]*)_(\d+)\]\]")
+from babelray.config import DataBoundary, Redaction
+from babelray.errors import AccessDenied
 
 
-@dataclass(frozen=True, slots=True)
-class Redacted:
-    """A string with labels in place of what must not leave.
+def find_private(text: str, rules: Sequence[Redaction]) -> list[tuple[int, int, str]]:
+    """Start, end and rule name of everything that must not leave, each rule applied to the whole text.
 
-    Attributes:
-        values: Label -> the original text; the same text always has the same label in one string.
+    `babelray.glossary.marks.mask` replaces the spans, which may overlap; `unmask` puts them back and says which were lost.
     """
-
-    text: str
-    values: dict[str, str]
-
-
-def redact(text: str, rules: Sequence[Redaction]) -> Redacted:
-    """Apply the rules in order; what one has replaced, the next does not see."""
-    values: dict[str, str] = {}
-    labels: dict[tuple[str, str], str] = {}
-    for rule in rules:
-
-        def label(match: re.Match[str], name: str = rule.name) -> str:
-            if not match[0]:
-                return ""
-            known = labels.setdefault((name, match[0]), f"[[{name}_{len(labels)}]]")
-            values[known] = match[0]
-            return known
-
-        pieces = re.split(r"(\[\[[A-Z][A-Z0-9_]*_\d+\]\])", text)
-        text = "".join(p if p in values else rule.pattern.sub(label, p) for p in pieces)
-    return Redacted(text, values)
+    return sorted(
+        (match.start(), match.end(), rule.name)
+        for rule in rules
+        for match in rule.pattern.finditer(text)
+        if match.end() > match.start()
+    )
 
 
-def restore(output: str, redacted: Redacted) -> str:
-    """Put the private text back.
+def check_service(boundary: DataBoundary, service: str, whose: str) -> None:
+    """Refuse an external service that text may not go to.
+
+    Args:
+        boundary: What text may leave, and to whom.
+        service: Name of the service.
+        whose: Tenant or profile that the text belongs to, for the message.
 
     Raises:
-        UpstreamError: A label was lost or changed on the way, so that the text cannot be made whole.
+        AccessDenied: The service is not among the boundary's.
     """
-    missing = [label for label in redacted.values if label not in output]
-    if missing:
-        raise UpstreamError("the service lost redacted text", got=", ".join(missing), fix="send the string again")
-    return _LABEL.sub(lambda match: redacted.values.get(match[0], match[0]), output)
+    if service not in boundary.services:
+        raise AccessDenied(
+            "text may not go to the service",
+            where=whose,
+            got=service,
+            allowed=", ".join(boundary.services) or "no external service",
+            fix="name the service in the boundary if its operator may see this text",
+        )

@@ -7,7 +7,6 @@ rewritten and a small edit of a large glossary stores only itself. Any SQLAlchem
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from sqlalchemy import (
     Column,
@@ -19,17 +18,16 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    create_engine,
     func,
     insert,
-    make_url,
     or_,
     select,
     update,
 )
-from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError
 
-from babelray.errors import ConfigError, InputError, PublishConflict, UpstreamError
+from babelray.database import open_database
+from babelray.errors import InputError, PublishConflict
 from babelray.glossary.terms import Term
 from babelray.keys import digest_of
 
@@ -235,32 +233,7 @@ def open_glossaries(url: str) -> GlossaryStore:
         ConfigError: The URL is malformed, or its driver is not installed.
         UpstreamError: The database does not answer or refuses.
     """
-    try:
-        parsed = make_url(url)
-        if parsed.get_backend_name() == "sqlite" and parsed.database and parsed.database != ":memory:":
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(parsed)
-        _METADATA.create_all(engine)
-    except (ArgumentError, NoSuchModuleError) as error:
-        raise ConfigError(
-            "not a database URL", got=_safe(url), allowed="sqlite:///file.db or any SQLAlchemy URL"
-        ) from error
-    except ModuleNotFoundError as error:
-        fix = f"pip install {error.name}"
-        raise ConfigError("the database driver is not installed", where=_safe(url), got=error.name, fix=fix) from error
-    except OperationalError as error:
-        raise UpstreamError("the database does not answer", where=_safe(url), got=str(error.orig)) from error
-    except SQLAlchemyError as error:
-        raise UpstreamError("the database refuses", where=_safe(url), got=type(error).__name__) from error
-    return GlossaryStore(engine)
-
-
-def _safe(url: str) -> str:
-    """A URL without its password."""
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return url.split("@")[-1]
+    return GlossaryStore(open_database(url, _METADATA))
 
 
 def _latest(connection: Connection, glossary: str) -> VersionInfo | None:
