@@ -2,7 +2,9 @@
 
 import argparse
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ from measuring import OUT
 from numpy.typing import NDArray
 
 from babelray.config import BundledE5Settings, TextSettings
-from babelray.evaluation.cases import EvidenceSet, load_clapnq, load_xquad_long
+from babelray.evaluation.cases import EvidenceCase, EvidenceSet, load_clapnq, load_xquad_long
 from babelray.index.document_sentences import DocumentSentences
 from babelray.keys import ModelKey, Role
 from babelray.protocols import Embedder
@@ -120,6 +122,7 @@ def stored(prepared: Iterable[PreparedDocument], vectors: KeptVectors) -> dict[s
             starts=np.array([s.start for s in one.sentences], dtype=np.int64),
             ends=np.array([s.end for s in one.sentences], dtype=np.int64),
             blocks=np.array([s.block for s in one.sentences], dtype=np.int32),
+            languages=tuple(one.blocks[s.block].language for s in one.sentences),
             kinds=tuple(str(one.blocks[s.block].kind) for s in one.sentences),
             sections=np.zeros(n, dtype=np.int32),
             tokens=np.array([s.tokens for s in one.sentences], dtype=np.int32),
@@ -134,6 +137,56 @@ def stored(prepared: Iterable[PreparedDocument], vectors: KeptVectors) -> dict[s
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A case with its vector and the documents that every method gets for it, most similar first."""
+
+    case: EvidenceCase
+    query: NDArray[np.float32]
+    documents: list[DocumentSentences]
+
+    @property
+    def tuning(self) -> bool:
+        """Whether its document belongs to the half that settings are tuned on; the other half is reported."""
+        return tuning_half(self.case.doc_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSet:
+    """One collection, ready to be asked."""
+
+    name: str
+    collection: EvidenceSet
+    documents: dict[str, DocumentSentences]
+    questions: list[Question]
+
+
+def tuning_half(doc_id: str) -> bool:
+    """By a hash of the document; an article is in the same half in every language."""
+    article = re.sub(r"^(xq-\d+)-[a-z]+$", r"\1", doc_id)
+    return hashlib.sha256(article.encode()).digest()[0] % 2 == 0
+
+
+def load_stored(data: Path, vectors: KeptVectors, most: int = 5) -> list[StoredSet]:
+    """All sets with the `most` documents of each question whose best chunk is most similar to it."""
+    made = []
+    kept: dict[str, dict[str, DocumentSentences]] = {}
+    for name, collection in load_sets(data).items():
+        corpus = name.split()[0] + name[-2:]
+        documents = kept.setdefault(corpus, {}) or stored(prepare(collection, TextSettings()), vectors)
+        kept[corpus] = documents
+        queries = vectors.get([case.question for case in collection.cases], Role.QUERY)
+        best = np.stack([(queries @ one.parent_vectors.T).max(axis=1) for one in documents.values()], axis=1)
+        order = np.argsort(-best, axis=1, kind="stable")[:, :most]
+        names = list(documents)
+        questions = [
+            Question(case, query, [documents[names[at]] for at in row])
+            for case, query, row in zip(collection.cases, queries, order, strict=True)
+        ]
+        made.append(StoredSet(name, collection, documents, questions))
+    return made
+
+
 def main() -> None:
     """Encode all that the benchmarks need of sentences, chunks and questions."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -142,10 +195,8 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path("~/.cache/babelray"))
     arguments = parser.parse_args()
     vectors = KeptVectors(arguments.cache.expanduser(), arguments.threads)
-    for name, collection in load_sets(arguments.data).items():
-        documents = stored(prepare(collection, TextSettings()), vectors)
-        vectors.get([case.question for case in collection.cases], Role.QUERY)
-        print(name, len(documents), sum(map(len, documents.values())), len(collection.cases))
+    for one in load_stored(arguments.data, vectors):
+        print(one.name, len(one.documents), sum(map(len, one.documents.values())), len(one.questions))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from babelray.config.embedders import (
     TorchSettings,
 )
 from babelray.config.jobs import ResourceSettings, UnitSettings, VectorSettings
-from babelray.config.qasc import PaperWindowSettings, QascSettings, UnitWindowSettings
+from babelray.config.qasc import AutoWindowSettings, PaperWindowSettings, QascSettings, UnitWindowSettings
 from babelray.config.retrieval import (
     CacheSettings,
     ChannelSettings,
@@ -42,6 +42,7 @@ from babelray.config.translation import (
 __all__ = [
     "ENV_PREFIX",
     "NAME_PATTERN",
+    "AutoWindowSettings",
     "BundledE5Settings",
     "BundledMiniLmSettings",
     "CacheSettings",

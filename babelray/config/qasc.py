@@ -34,10 +34,16 @@ class UnitWindowSettings(Group):
     keep_margin: float = Field(default=0.4, ge=0, le=20, description="a passage is at most so far below the best one")
 
 
+class AutoWindowSettings(Group):
+    """A learned rule: the set of sentences that most probably is the evidence, as wide as the query needs."""
+
+    width: float = Field(default=1.0, ge=0.1, le=10, description="over 1 takes more text, under 1 less")
+
+
 class QascSettings(Group):
     """How the best candidates' documents are cut again for one query; `babelray.retrieval.qasc` has the method."""
 
-    profile: Literal["off", "paper", "balanced", "precise"] = Field(
+    profile: Literal["off", "paper", "balanced", "precise", "auto"] = Field(
         default="balanced", description="off: chunks stay as they were indexed"
     )
     documents: int = Field(default=5, ge=1, le=100, description="documents of the best candidates that are cut again")
@@ -57,3 +63,4 @@ class QascSettings(Group):
         ),
         description="of the profile `precise`",
     )
+    auto: AutoWindowSettings = Field(default=AutoWindowSettings(), description="of the profile `auto`")

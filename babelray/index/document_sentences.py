@@ -29,6 +29,7 @@ class DocumentSentences:
         key: Model key of all vectors.
         starts, ends: int64 (n,), code point spans in `text`.
         blocks: int32 (n,), position of the sentence's block in the document.
+        languages: BCP 47 language of each sentence's block; `und` and `zxx` as there.
         kinds: Kind of each sentence's block, a `BlockKind` value.
         sections: int32 (n,), equal numbers have the same section path.
         tokens: int32 (n,), by the model-free counter.
@@ -47,6 +48,7 @@ class DocumentSentences:
     starts: Longs
     ends: Longs
     blocks: Ints
+    languages: tuple[str, ...]
     kinds: tuple[str, ...]
     sections: Ints
     tokens: Ints
@@ -88,7 +90,7 @@ def read_document_sentences(generation: OpenGeneration, hit: Hit, scope: Compile
     _check_owner(chunks, row, where)
     _check_owner(sentences, row, where)
     blocks = _numbers(sentences, "block", np.int32)
-    kinds, sections = _blocks(segment, row)
+    languages, kinds, sections = _blocks(segment, row)
     starts, ends = _numbers(sentences, "start", np.int64), _numbers(sentences, "end", np.int64)
     parents = np.stack([_numbers(chunks, "first_sentence", np.int32), _numbers(chunks, "last_sentence", np.int32)], 1)
     _check_spans(starts, ends, blocks, parents, len(cells["text"]), len(kinds), where)
@@ -106,6 +108,7 @@ def read_document_sentences(generation: OpenGeneration, hit: Hit, scope: Compile
         starts=starts,
         ends=ends,
         blocks=blocks,
+        languages=tuple(languages[block] for block in blocks),
         kinds=tuple(kinds[block] for block in blocks),
         sections=sections[blocks],
         tokens=_numbers(sentences, "tokens", np.int32),
@@ -122,15 +125,16 @@ def _numbers(table: pa.Table, name: str, dtype: Any) -> NDArray[Any]:
     return np.asarray(table[name].to_numpy()).astype(dtype)
 
 
-def _blocks(segment: OpenSegment, row: int) -> tuple[list[str], Ints]:
-    """Kind and section number of each block; sections are numbered as they first occur."""
+def _blocks(segment: OpenSegment, row: int) -> tuple[list[str], list[str], Ints]:
+    """Language, kind and section number of each block; sections are numbered as they first occur."""
     blocks = segment.documents["blocks"][row].values
     if blocks is None:
-        return [], np.zeros(0, dtype=np.int32)
+        return [], [], np.zeros(0, dtype=np.int32)
     numbers: dict[tuple[str, ...], int] = {}
     paths = [tuple(path) for path in blocks.field("section_path").to_pylist()]
     sections = [numbers.setdefault(path, len(numbers)) for path in paths]
-    return blocks.field("kind").to_pylist(), np.array(sections, dtype=np.int32)
+    languages, kinds = (blocks.field(name).to_pylist() for name in ("language", "kind"))
+    return languages, kinds, np.array(sections, dtype=np.int32)
 
 
 def _check_owner(table: pa.Table, row: int, where: str) -> None:

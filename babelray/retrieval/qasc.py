@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from babelray.config import QascSettings
 from babelray.index.document_sentences import DocumentSentences
 from babelray.keys import ModelKey
+from babelray.retrieval.qasc_auto import auto_runs, auto_scores
 from babelray.retrieval.qasc_floor import known_floor
 from babelray.retrieval.qasc_paper import paper_runs
-from babelray.retrieval.qasc_pool import Doubles, Flags, Pool, Run, best_first, build_pool
+from babelray.retrieval.qasc_pool import Doubles, Flags, Pool, Run, best_first, build_pool, primary
 from babelray.retrieval.qasc_units import run_score, unit_runs, unit_scores
 
 Span = tuple[int, int]
@@ -50,6 +51,7 @@ def rechunk(
     token_budget: int | None = None,
     *,
     key: ModelKey,
+    query_language: str | None = None,
 ) -> list[QascPassage]:
     """Cut passages that answer a query out of documents.
 
@@ -63,6 +65,7 @@ def rechunk(
         settings: Profile and limits. With the profile `off` there is nothing to cut, and the result is empty.
         token_budget: Tokens of all passages; `settings.token_budget` if not given.
         key: Model key that the query was encoded with.
+        query_language: BCP 47, if known; across languages the measured floor is lower.
 
     Returns:
         By falling score, equal scores by document id and start. Empty when no sentence reaches the floor.
@@ -74,8 +77,7 @@ def rechunk(
     pool = build_pool(query, documents, key)
     if settings.profile == "off" or not pool.present.any():
         return []
-    floor = settings.floor if settings.floor is not None else known_floor(key)
-    eligible = pool.present & (pool.cosines >= floor)
+    eligible = pool.present & (pool.cosines >= _floors(pool, settings, key, query_language))
     short = _short_documents(pool, settings.whole_below)
     whole = _whole_runs(pool, short, eligible)
     scores, runs = _profile_runs(pool, settings, eligible & ~short, whole)
@@ -89,10 +91,22 @@ def _profile_runs(pool: Pool, settings: QascSettings, eligible: Flags, whole: li
     match settings.profile:
         case "paper":
             return pool.cosines, paper_runs(pool, settings.paper, eligible, whole)
+        case "auto":
+            scores = auto_scores(pool)
+            return scores, auto_runs(pool, scores, settings.auto, eligible, whole)
         case _:
             windows = settings.precise if settings.profile == "precise" else settings.balanced
             scores = unit_scores(pool, windows.parent_weight)
             return scores, unit_runs(pool, scores, windows, eligible, whole)
+
+
+def _floors(pool: Pool, settings: QascSettings, key: ModelKey, query_language: str | None) -> Doubles:
+    """Least cosine of each sentence that may be a seed, float64 (n,)."""
+    if settings.floor is not None:
+        return np.full(len(pool), settings.floor)
+    floor = known_floor(key)
+    wanted = primary(query_language) if query_language else ""
+    return np.where([language == wanted for language in pool.languages], floor.same_language, floor.other_language)
 
 
 def _short_documents(pool: Pool, whole_below: int) -> Flags:

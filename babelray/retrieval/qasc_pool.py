@@ -47,6 +47,7 @@ class Pool:
         starts, ends, tokens: int64 (n,).
         first_of_block, last_of_block: int64 (n,), the sentences that begin and end each sentence's block.
         joins: bool (n,), whether a passage may hold this sentence and the one before it.
+        languages: Primary language of each sentence: `zh` for `zh-Hans`.
         present: bool (n,), whether it has a vector.
         cosines: float64 (n,) with the query; the pool's lowest where there is no vector.
         parents: float64 (n,), the best cosine of the chunks that hold the sentence; its own where none has a vector.
@@ -62,6 +63,7 @@ class Pool:
     first_of_block: Longs
     last_of_block: Longs
     joins: Flags
+    languages: tuple[str, ...]
     present: Flags
     cosines: Doubles
     parents: Doubles
@@ -112,10 +114,16 @@ def build_pool(query: NDArray[np.float32], documents: Sequence[DocumentSentences
         first_of_block=first_of_block,
         last_of_block=last_of_block,
         joins=same_block | both_prose,
+        languages=tuple(primary(tag) for one in kept for tag in one.languages),
         present=present,
         cosines=cosines,
         parents=np.where(np.isfinite(parents), parents, cosines),
     )
+
+
+def primary(tag: str) -> str:
+    """The language of a BCP 47 tag without script and region."""
+    return tag.partition("-")[0].lower()
 
 
 def standardized(values: Doubles, present: Flags) -> Doubles:
