@@ -22,10 +22,10 @@ from babelray.text.tables import read_rows
 ANY_LANGUAGE = "*"
 SHIELD = "shield"
 AFFIX = "negation_affix"
-_MAX_GAP = 4
+_MAXGAP = 4
 _AFFIX_MIN = 5
 """A word that holds an affix has at least so many letters beside it less two: `un*` is no part of `under`."""
-_GAP = "…"
+GAP = "…"
 _TABLES = ("constraint_words.tsv", "quantity_words.tsv")
 _CHARACTER = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ーｰ"
 _WORD = regex.compile(
@@ -135,7 +135,7 @@ def _rows() -> dict[str, list[tuple[str, Row]]]:
             for language in languages.split():
                 entries = found.setdefault(language, [])
                 for phrase in phrases.split(", "):
-                    entries.append((phrase, row._replace(gapped=_GAP in phrase)))
+                    entries.append((phrase, row._replace(gapped=GAP in phrase)))
     return found
 
 
@@ -144,43 +144,36 @@ def languages_with_words() -> frozenset[str]:
     return frozenset(_rows()) - {ANY_LANGUAGE}
 
 
-class WordTable:
-    """The phrases of some languages as one trie of words; made by `word_table`."""
+class PhraseTrie:
+    """Phrases as sequences of words; finds the longest that begins at a word. A phrase may have gaps inside."""
 
-    def __init__(self, languages: Sequence[str]) -> None:
-        self.languages = tuple(languages)
+    def __init__(self) -> None:
         self._root = _Node()
-        self._affixes: dict[str, Row] = {}
-        for language in (ANY_LANGUAGE, *languages):
-            for phrase, row in _rows().get(language, ()):
-                self._add(phrase, row)
 
-    def _add(self, phrase: str, row: Row) -> None:
-        words = [word.text for word in cut_words(phrase)]
-        if "*" in words:
-            self._affixes["".join(words)] = row
-            return
+    def add(self, parts: Sequence[Sequence[str]], row: Row) -> None:
+        """Take in a phrase.
+
+        Args:
+            parts: Its words; between two parts stands a gap of one to four words, or none.
+            row: What it means. A phrase may mean several things.
+        """
         node = self._root
-        for number, part in enumerate(phrase.split(_GAP)):
+        for number, part in enumerate(parts):
             if number:
-                node = node.children.setdefault(_GAP, _Node())
-            for word in cut_words(part):
-                node = node.children.setdefault(word.text, _Node())
+                node = node.children.setdefault(GAP, _Node())
+            for word in part:
+                node = node.children.setdefault(word, _Node())
         if row not in node.rows:
             node.rows = (*node.rows, row)
 
     def longest(self, words: Sequence[Word], position: int, kinds: frozenset[str]) -> Match | None:
         """The longest phrase that begins at a word and has rows of the classes asked for; only those rows."""
         last, rows = self._walk(self._root, words, position, kinds)
-        if rows:
-            return Match(position, last, rows)
-        affix = self._affix(words[position]) if position < len(words) and AFFIX in kinds else None
-        return Match(position, position + 1, (affix,)) if affix is not None else None
+        return Match(position, last, rows) if rows else None
 
     def find(self, words: Sequence[Word], position: int, kind: str) -> Match | None:
         """The longest phrase of one class that begins at a word."""
-        last, rows = self._walk(self._root, words, position, frozenset({kind}))
-        return Match(position, last, rows) if rows else None
+        return self.longest(words, position, frozenset({kind}))
 
     def _walk(
         self, node: _Node, words: Sequence[Word], position: int, kinds: frozenset[str]
@@ -190,7 +183,7 @@ class WordTable:
             rows = tuple(row for row in node.rows if row.kind in kinds)
             if rows:
                 best = position, rows
-            gap = node.children.get(_GAP)
+            gap = node.children.get(GAP)
             if gap is not None:
                 best = max(best, self._over_gap(gap, words, position, kinds), key=lambda found: found[0])
             if position >= len(words):
@@ -204,7 +197,7 @@ class WordTable:
         self, node: _Node, words: Sequence[Word], position: int, kinds: frozenset[str]
     ) -> tuple[int, tuple[Row, ...]]:
         """The rest of a phrase behind a gap of one to four words without a break."""
-        for start in range(position, min(position + _MAX_GAP, len(words) - 1)):
+        for start in range(position, min(position + _MAXGAP, len(words) - 1)):
             if words[start].kind == "sign" and words[start].text in _BREAKS:
                 break
             if words[start + 1].text in node.children:
@@ -212,6 +205,29 @@ class WordTable:
                 if found[1]:
                     return found
         return position, ()
+
+
+class WordTable(PhraseTrie):
+    """The phrases of some languages; made by `word_table`."""
+
+    def __init__(self, languages: Sequence[str]) -> None:
+        super().__init__()
+        self.languages = tuple(languages)
+        self._affixes: dict[str, Row] = {}
+        for language in (ANY_LANGUAGE, *languages):
+            for phrase, row in _rows().get(language, ()):
+                if "*" in phrase:
+                    self._affixes[phrase] = row
+                else:
+                    self.add([[word.text for word in cut_words(part)] for part in phrase.split(GAP)], row)
+
+    def longest(self, words: Sequence[Word], position: int, kinds: frozenset[str]) -> Match | None:
+        """As of any phrases; where there is none, an affix of a word of class `AFFIX` counts too."""
+        match = super().longest(words, position, kinds)
+        if match is not None or AFFIX not in kinds or position >= len(words):
+            return match
+        row = self._affix(words[position])
+        return Match(position, position + 1, (row,)) if row is not None else None
 
     def _affix(self, word: Word) -> Row | None:
         """What the longest affix of a long word says; a shielding one says nothing."""
