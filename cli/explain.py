@@ -1,4 +1,4 @@
-"""Draws the trace of a search in the terminal: plan, stages as bars, channels side by side, candidates and their fate."""
+"""Draws the trace of a search in the terminal: plan, stages as bars, channels side by side, candidates."""
 
 from collections.abc import Sequence
 

@@ -85,9 +85,7 @@ def search(
         print_trace(console, response.trace)
 
 
-def _answer(
-    settings: Settings, index: str, generation: str | None, request: Request, scope: AccessScope
-) -> Response:
+def _answer(settings: Settings, index: str, generation: str | None, request: Request, scope: AccessScope) -> Response:
     opened = open_generation(open_store(settings.store), index, generation, settings.cache_dir)
     retriever = Retriever(opened, build_parts(settings, opened))
     try:

@@ -2,8 +2,6 @@
 
 from babelray.config import Settings
 from babelray.errors import ModelKeyMismatch
-from babelray.glossary.store import GlossaryStore
-from babelray.glossary.terms import Term
 from babelray.index.golden import check_golden
 from babelray.index.reader import OpenGeneration
 from babelray.protocols import Embedder
@@ -29,7 +27,7 @@ def build_parts(settings: Settings, generation: OpenGeneration) -> Parts:
         ConfigError: A setting names a model, a file or a service that cannot be used.
     """
     retrieval = settings.retrieval
-    terms = _terms(retrieval.glossary)
+    terms = glossary_terms(retrieval.glossary)
     return Parts(
         languages=LanguagePolicy(FastTextIdentifier()),
         settings=retrieval,
@@ -55,3 +53,11 @@ def embedder_of(settings: Settings, generation: OpenGeneration) -> Embedder:
     embedder = build_embedder(settings.embedder, settings.cache_dir)
     check_golden(embedder, generation.manifest.golden)
     return embedder
+
+
+def glossary_terms(url: str | None) -> list[Term]:
+    """The newest terms of all glossaries of a database; none without a database."""
+    if url is None:
+        return []
+    store = open_glossaries(url)
+    return [term for glossary in store.glossaries() for term in store.terms(glossary.glossary)]

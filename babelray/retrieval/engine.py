@@ -26,14 +26,14 @@ from babelray.retrieval.aliases import AliasTable
 from babelray.retrieval.analysis import analyze_query, with_evidence_languages
 from babelray.retrieval.caches import Cache
 from babelray.retrieval.candidates import Candidate, remaining
-from babelray.retrieval.citing import Citer
+from babelray.retrieval.citing import cite_passages
 from babelray.retrieval.degradation import Degradation, Reason
 from babelray.retrieval.generation_facts import ValidityPeriods, evidence_languages
 from babelray.retrieval.passages import Draft, as_indexed, cut_for_query
 from babelray.retrieval.plan import PLAN_VERSION, Purpose, QueryPlan
 from babelray.retrieval.query import QueryAnalysis, QueryType
 from babelray.retrieval.request import Request, Response
-from babelray.retrieval.responding import build_response
+from babelray.retrieval.responding import Outcome, build_response
 from babelray.retrieval.searching import Searcher
 from babelray.retrieval.second_look import Question, look_again
 from babelray.retrieval.sinks import PlanSink
@@ -95,7 +95,6 @@ class Retriever:
         self.settings = parts.settings
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="retrieve")
         self._searcher = Searcher(generation, parts.settings, parts.embedder, self._pool)
-        self._citer = Citer(generation, parts.translator, parts.settings.caches.previews)
         self._answers: Cache[Response] = Cache(parts.settings.caches.results)
         self._validity = ValidityPeriods(generation)
         self._evidence_languages = evidence_languages(generation)
@@ -245,12 +244,11 @@ class Retriever:
             drafts = self._cut(request, ordered, union.vector, compiled)
             tally.count = len(drafts)
         with clock.stage("citations") as tally:
-            passages, third = self._citer.cite(drafts, compiled, plan.answer_language, previews=request.previews)
+            passages = cite_passages(self.generation, drafts, compiled)
             tally.count = len(passages)
-        run.degraded += [*union.degraded, *second, *third]
-        return build_response(
-            self.generation, run.request_id, request, plan, wordings, union, ordered, drafts, passages, run.degraded, clock
-        )
+        run.degraded += [*union.degraded, *second]
+        outcome = Outcome(plan, wordings, union, ordered, drafts, passages, run.degraded)
+        return build_response(self.generation, run.request_id, request, outcome, clock)
 
     def _cut(
         self, request: Request, candidates: Sequence[Candidate], query: Floats | None, compiled: CompiledScope

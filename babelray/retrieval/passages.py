@@ -1,16 +1,20 @@
 """From the kept candidates to passages that can be cited: cut again for the query, or as they were indexed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from babelray.config import QascSettings
 from babelray.index.access import CompiledScope
-from babelray.index.document_sentences import read_document_sentences
+from babelray.index.document_sentences import DocumentSentences, read_document_sentences
 from babelray.index.reader import Hit, OpenGeneration
 from babelray.index.vectors import Floats
 from babelray.retrieval.candidates import Candidate
 from babelray.retrieval.channels import Place
 from babelray.retrieval.qasc import rechunk
+
+EXACT_KEPT = 3
+"""Chunks kept for the query's exact tokens alone, at most."""
+ORDER_CONSTANT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +80,30 @@ def cut_for_query(
     for one in candidates:
         if len(best) < settings.documents or one.document in best:
             best.setdefault(one.document, one)
-    documents = [
-        read_document_sentences(generation, Hit(*one.place, score=0.0), scope) for one in best.values()
-    ]
+    documents = [read_document_sentences(generation, Hit(*one.place, score=0.0), scope) for one in best.values()]
     owners = list(best.values())
     by_document = {
         number: [one for one in candidates if one.document == owner.document] for number, owner in enumerate(owners)
     }
     budget = settings.token_budget if token_budget is None else token_budget
-    passages = rechunk(query, documents, settings, budget)[:k]
+    cut = _cut(generation, query, documents, by_document, settings, budget)
+    exact = _uncovered(generation, candidates, cut)
+    if exact:
+        # Codes and names are what vectors know least of: a passage that holds them is not given up for a similar one.
+        exact = _within(exact, budget // 2)
+        cut = _cut(generation, query, documents, by_document, settings, budget - sum(one.tokens for one in exact))
+        exact = [one for one in exact if not any(_overlap(one, other) for other in cut)]
+    return _ordered(candidates, cut, exact)[:k]
+
+
+def _cut(
+    generation: OpenGeneration,
+    query: Floats,
+    documents: Sequence[DocumentSentences],
+    by_document: Mapping[int, Sequence[Candidate]],
+    settings: QascSettings,
+    budget: int,
+) -> list[Draft]:
     return [
         Draft(
             _nearest(generation, by_document[one.document], one.start, one.end),
@@ -92,10 +111,44 @@ def cut_for_query(
             one.end,
             one.score,
             one.tokens,
-            tuple(one.seeds),
+            one.seeds,
         )
-        for one in passages
+        for one in rechunk(query, documents, settings, budget, key=generation.key)
     ]
+
+
+def _uncovered(generation: OpenGeneration, candidates: Sequence[Candidate], cut: Sequence[Draft]) -> list[Draft]:
+    """Chunks that hold most of the query's exact tokens and of which no passage was cut."""
+    most = max((len(one.anchors) for one in candidates), default=0)
+    chunks = as_indexed(generation, [one for one in candidates if most and len(one.anchors) == most], EXACT_KEPT, None)
+    return [one for one in chunks if not any(_overlap(one, other) for other in cut)]
+
+
+def _within(drafts: Sequence[Draft], budget: int) -> list[Draft]:
+    kept = []
+    for one in drafts:
+        if one.tokens <= budget:
+            budget -= one.tokens
+            kept.append(one)
+    return kept
+
+
+def _overlap(one: Draft, other: Draft) -> bool:
+    return one.candidate.document == other.candidate.document and one.start < other.end and other.start < one.end
+
+
+def _ordered(candidates: Sequence[Candidate], cut: Sequence[Draft], exact: Sequence[Draft]) -> list[Draft]:
+    """By where the channels put a passage's document and where its own score puts it, both as reciprocal ranks."""
+    place: dict[tuple[int, int], int] = {}
+    for number, one in enumerate(candidates, start=1):
+        place.setdefault(one.document, number)
+    ranked = list(enumerate([*cut, *exact], start=1))
+
+    def order(item: tuple[int, Draft]) -> tuple[float, int]:
+        rank, draft = item
+        return -(1 / (ORDER_CONSTANT + place[draft.candidate.document]) + 1 / (ORDER_CONSTANT + rank)), rank
+
+    return [draft for _, draft in sorted(ranked, key=order)]
 
 
 def _nearest(generation: OpenGeneration, candidates: Sequence[Candidate], start: int, end: int) -> Candidate:

@@ -17,7 +17,7 @@ VARIANTS = 24
 """Wordings of one query, at most; those over it are left out from the end."""
 
 EXACT_TYPES = frozenset(AnchorType) | {ConstraintType.COMMAND, ConstraintType.QUOTED, ConstraintType.ENTITY}
-"""Anchors that are looked up as written. Numbers, negation and the like bind a rewriting but find nothing by themselves."""
+"""Anchors that are looked up as written. Numbers, negation and the like bind a rewriting but find nothing alone."""
 
 TYPE_WEIGHTS: Mapping[QueryType, Mapping[Channel, float]] = {
     QueryType.EXACT_IDENTIFIER: {Channel.EXACT: 3.0, Channel.DENSE: 0.5},
@@ -41,7 +41,9 @@ def own_variants(analysis: QueryAnalysis) -> list[Variant]:
     ]
     values = dict.fromkeys(one.value for one in analysis.anchors if one.must_preserve and one.type in EXACT_TYPES)
     variants += [
-        Variant(variant_id=f"exact-{number}", purpose=Purpose.EXACT_ANCHOR, text=value, language="und", source="anchors")
+        Variant(
+            variant_id=f"exact-{number}", purpose=Purpose.EXACT_ANCHOR, text=value, language="und", source="anchors"
+        )
         for number, value in enumerate(values, start=1)
     ]
     variants += [
@@ -80,9 +82,13 @@ def make_plan(
         analysis: Of the query.
         variants: Own, alias and translated ones, in the order of their importance.
         settings: Weights and budgets.
-        index, generation, access_revision, scope_digest: What is searched, and as what.
+        index: What is searched.
+        generation: Of the index.
+        access_revision: Of the rights.
+        scope_digest: What the caller may see of it.
         evidence_languages: Languages that the generation holds, largest first.
-        answer_language, interface_locale: As asked for.
+        answer_language: As asked for, or the query's.
+        interface_locale: Likewise.
         versions: Every version that shapes the results.
     """
     enabled = {channel: getattr(settings.channels, channel) for channel in Channel}

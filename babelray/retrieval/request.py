@@ -71,7 +71,7 @@ class Passage(Record):
     citation: Citation
     tokens: int
     seeds: tuple[tuple[int, int], ...] = ()
-    channels: dict[str, ChannelPlace] = {}
+    channels: dict[str, ChannelPlace] = Field(default_factory=dict)
     chunk_id: str = ""
     knowledge_base_id: str = ""
     preview: Preview | None = None

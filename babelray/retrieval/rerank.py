@@ -1,4 +1,4 @@
-"""The second look at the best candidates: by the vectors of their sentences, or by a model that reads query and passage.
+"""The second look at the best candidates: by their sentences' vectors, or by a model that reads query and passage.
 
 The new ranks are fused with the old ones, so that a second look that errs on one passage does not undo what all
 channels agree on.
@@ -89,9 +89,7 @@ def score_pairs(
     return Reread(tuple(scores), tuple(unsupported))
 
 
-def _query_for(
-    kind: str, analysis: QueryAnalysis, translations: Mapping[str, str], language: str
-) -> tuple[str, str]:
+def _query_for(kind: str, analysis: QueryAnalysis, translations: Mapping[str, str], language: str) -> tuple[str, str]:
     """The query's text and language for a passage of a language; the original where there is no translation."""
     if kind == "translated" and language in translations:
         return translations[language], language

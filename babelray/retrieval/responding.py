@@ -1,6 +1,7 @@
 """Puts the response and its trace together."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from babelray.index.reader import OpenGeneration
 from babelray.retrieval.candidates import NO_PASSAGE, Candidate, trace_of, without
@@ -13,42 +14,53 @@ from babelray.retrieval.trace import DegradationTrace, StageClock, Trace
 from babelray.retrieval.wordings import Wordings
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a request.
+
+    Attributes:
+        plan: What was searched.
+        wordings: How the query was understood.
+        union: What the channels found.
+        ordered: Candidates after the second look.
+        drafts: What was cut of them.
+        passages: The drafts, cited.
+        degraded: What was done without.
+    """
+
+    plan: QueryPlan
+    wordings: Wordings
+    union: Union
+    ordered: Sequence[Candidate]
+    drafts: Sequence[Draft]
+    passages: Sequence[Passage]
+    degraded: Sequence[Degradation]
+
+
 def build_response(
-    generation: OpenGeneration,
-    request_id: str,
-    request: Request,
-    plan: QueryPlan,
-    wordings: Wordings,
-    union: Union,
-    ordered: Sequence[Candidate],
-    drafts: Sequence[Draft],
-    passages: Sequence[Passage],
-    degraded: Sequence[Degradation],
-    clock: StageClock,
+    generation: OpenGeneration, request_id: str, request: Request, outcome: Outcome, clock: StageClock
 ) -> Response:
     """The response to a request.
 
     Args:
         generation: What was searched.
-        request_id, request: What was asked.
-        plan, wordings: How it was understood.
-        union: What the channels found.
-        ordered: Candidates after the second look.
-        drafts, passages: What became of them, before and after citing.
-        degraded: What was done without.
+        request_id: Names the request.
+        request: What was asked.
+        outcome: What became of it.
         clock: Times of the stages.
     """
+    plan, union, passages = outcome.plan, outcome.union, outcome.passages
     status = Status.OK if passages else Status.NO_EVIDENCE
-    if wordings.unclear:
+    if outcome.wordings.unclear:
         status = Status.NEEDS_CLARIFICATION
     missing = tuple(
         DegradationTrace(reason=str(one.reason), fallback=one.fallback, detail=one.detail)
-        for one in dict.fromkeys(degraded)
+        for one in dict.fromkeys(outcome.degraded)
     )
     trace = None
     if request.explain:
-        again = {one.place: one for one in ordered}
-        told = without((again.get(one.place, one) for one in union.candidates), places(drafts), NO_PASSAGE)
+        again = {one.place: one for one in outcome.ordered}
+        told = without((again.get(one.place, one) for one in union.candidates), places(outcome.drafts), NO_PASSAGE)
         trace = Trace(
             request_id=request_id,
             plan=plan,
@@ -70,7 +82,7 @@ def build_response(
         interface_locale=plan.interface_locale,
         evidence_languages=tuple(dict.fromkeys(one.citation.source_language for one in passages)),
         passages=tuple(passages),
-        clarifications=wordings.clarifications,
+        clarifications=outcome.wordings.clarifications,
         degraded=missing,
         trace=trace,
     )

@@ -61,9 +61,7 @@ def look_again(
             (best_span(generation, one.place, one.content, question.vector, rerank.max_tokens), one.language)
             for one in window
         ]
-        task = pool.submit(
-            score_pairs, reranker, rerank, question.analysis, question.translations, passages
-        )
+        task = pool.submit(score_pairs, reranker, rerank, question.analysis, question.translations, passages)
         try:
             reread = task.result(timeout=settings.deadlines.rerank_ms / 1000)
         except (UpstreamError, RuntimeError, LateError) as error:

@@ -15,7 +15,7 @@ from babelray.retrieval.translation import QueryTranslator, translate_query
 from babelray.text.language import LanguagePolicy
 
 MAIN_SHARE = 0.5
-"""An ambiguous name that is at least this share of the query's letters is what the query is about: the caller is asked."""
+"""An ambiguous name of at least this share of the query's letters is what it is about: the caller is asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from babelray.index.access_store import apply_changes
 from babelray.index.generations import Catalog
 from babelray.index.store import open_store
 from cli import search as command
+from models import retrieval_parts
 from tests.index.generation_worlds import StillEmbedder, build
 from tests.index.segment_worlds import KEY
 
@@ -30,8 +31,8 @@ def published(tmp_path_factory):
 def configured(published, monkeypatch):
     """The command with the embedder that the generation was made with, in place of the settings' own."""
     monkeypatch.setenv("BABELRAY_STORE", str(published / "store"))
-    monkeypatch.setattr(command, "model_key", lambda *_: KEY)
-    monkeypatch.setattr(command, "build_embedder", lambda *_: StillEmbedder())
+    monkeypatch.setattr(retrieval_parts, "model_key", lambda *_: KEY)
+    monkeypatch.setattr(retrieval_parts, "build_embedder", lambda *_: StillEmbedder())
     return published
 
 
@@ -43,44 +44,62 @@ def found(*arguments):
     return json.loads(run(*arguments, "--json").output)
 
 
-def test_results_carry_places_scores_and_ranks(configured):
+def test_passages_carry_citations_ranks_and_channels(configured):
     answer = found("pod 数据库", "--tenant", "a", "--group", "dev", "--group", "ops", "-k", "5")
     assert answer["generation"] == "g1" and answer["model_key"] == KEY.readable()
-    assert [one["rank"] for one in answer["results"]] == [1, 2, 3, 4, 5]
-    for one in answer["results"]:
-        assert one["tenant_id"] == "a" and one["section_path"][0] == "Top"
-        assert one["end"] - one["start"] == len(one["quote"])
+    assert [one["rank"] for one in answer["passages"]] == list(range(1, len(answer["passages"]) + 1))
+    for one in answer["passages"]:
+        cited = one["citation"]
+        assert cited["section_path"][0] == "Top"
+        assert cited["end"] - cited["start"] == len(cited["original_quote"])
         assert all(place["rank"] >= 1 for place in one["channels"].values())
 
 
+def candidates(*arguments):
+    trace = found("pod", *arguments, "--explain", "-k", "500")["trace"]
+    return {one["chunk_id"] for one in trace["candidates"]}
+
+
 def test_the_scope_comes_from_the_options(configured):
-    alone = {one["chunk_id"] for one in found("pod", "--tenant", "a", "-k", "500")["results"]}
-    grouped = {one["chunk_id"] for one in found("pod", "--tenant", "a", "--group", "dev", "-k", "500")["results"]}
+    alone, grouped = candidates("--tenant", "a"), candidates("--tenant", "a", "--group", "dev")
     assert alone < grouped
-    narrowed = found("pod", "--tenant", "a", "--group", "dev", "--kb", "wiki", "-k", "500")["results"]
+    narrowed = found("pod", "--tenant", "a", "--group", "dev", "--kb", "wiki", "-k", "500")["passages"]
     assert narrowed and {one["knowledge_base_id"] for one in narrowed} == {"wiki"}
-    assert found("pod", "--tenant", "nobody")["results"] == []
+    assert found("pod", "--tenant", "nobody")["passages"] == []
     with pytest.raises(InputError, match="scope"):
         run("pod", "--tenant", "a", "--group", "*")
 
 
 def test_a_deleted_document_is_gone_from_the_next_search(configured, published):
     store = open_store(str(published / "store"))
-    victim = found("pod", "--tenant", "b", "--group", "dev")["results"][0]["doc_id"]
+    arguments = ("pod", "--tenant", "b", "--group", "dev", "-k", "500")
+    victim = found(*arguments)["passages"][0]["citation"]["doc_id"]
     apply_changes(store, "main", parse_changes([{"action": "delete_document", "doc_id": victim}], "t"))
-    left = found("pod", "--tenant", "b", "--group", "dev", "-k", "500")["results"]
-    assert left and victim not in {one["doc_id"] for one in left}
+    left = found(*arguments, "--explain")
+    assert left["passages"] and victim not in {one["doc_id"] for one in left["trace"]["candidates"]}
 
 
-def test_text_output_shows_titles_and_channels(configured):
+def test_text_output_shows_titles_channels_and_what_was_done_without(configured):
     output = run("pod", "--tenant", "a", "--group", "dev").output
-    assert "1. " in output and "> Top" in output and "lexical #" in output
+    assert "1. " in output and "> Top" in output and "original #" in output
     assert "nothing that this caller may see" in run("pod", "--tenant", "nobody").output
 
 
+def test_explain_draws_plan_stages_channels_and_candidates(configured):
+    output = run("pod scheduler", "--tenant", "a", "--group", "dev", "--explain").output
+    for heading in ("Variants", "Stages", "Channels", "Candidates", "fate"):
+        assert heading in output
+    assert "channel dense" in output and "█" in output and "in the answer" in output
+
+
+def test_the_schema_is_printed_without_an_index():
+    schema = json.loads(run("--schema").output)
+    assert {"passages", "trace", "degraded"} <= set(schema["properties"])
+
+
 def test_another_model_is_refused_before_it_is_loaded(configured, monkeypatch):
-    monkeypatch.setattr(command, "model_key", lambda *_: KEY.model_copy(update={"revision": "2"}))
-    monkeypatch.setattr(command, "build_embedder", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(retrieval_parts, "model_key", lambda *_: KEY.model_copy(update={"revision": "2"}))
+    monkeypatch.setattr(retrieval_parts, "build_embedder", lambda *_: pytest.fail("weights were loaded"))
     with pytest.raises(ModelKeyMismatch, match="different: revision"):
         run("pod", "--tenant", "a")
 
@@ -91,6 +110,6 @@ def test_an_embedder_that_does_not_reproduce_the_golden_vectors_is_refused(confi
             encoded = super().encode(texts, role)
             return type(encoded)(encoded.vectors[:, ::-1].copy(), encoded.tokens, encoded.truncated)
 
-    monkeypatch.setattr(command, "build_embedder", lambda *_: Other())
+    monkeypatch.setattr(retrieval_parts, "build_embedder", lambda *_: Other())
     with pytest.raises(ModelKeyMismatch, match="golden"):
         run("pod", "--tenant", "a")
