@@ -96,7 +96,7 @@ class _Block:
     cuts: tuple[Cut, ...]
 
 
-def cite(generation: OpenGeneration, hit: Hit, start: int, end: int, scope: CompiledScope) -> CitedText:
+def cite(generation: OpenGeneration, hit: Hit, start: int, end: int, scope: CompiledScope) -> Citation:
     """Cite a span of the document of a hit.
 
     Args:
@@ -111,13 +111,13 @@ def cite(generation: OpenGeneration, hit: Hit, start: int, end: int, scope: Comp
         InputError: The span is empty or leaves the document.
         IntegrityError: The quote is not what stands in the document.
     """
-    return cite_spans(generation, hit, [(start, end)], scope)[0]
+    return cite_spans(generation, hit, [(start, end)], scope)[0].citation
 
 
 def cite_spans(
     generation: OpenGeneration, hit: Hit, spans: Sequence[tuple[int, int]], scope: CompiledScope
 ) -> list[CitedText]:
-    """Cite several spans of one document, which is read once; otherwise as `cite`."""
+    """Cite several spans of one document, which is read once, with what they show; otherwise as `cite`."""
     segment = generation.segments[hit.segment]
     generation.check(hit.segment, np.array([hit.row], dtype=np.int64), scope)
     row = int(segment.access.documents[hit.row])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from babelray.errors import AccessDenied, InputError, UpstreamError
 from babelray.protocols import Translation
 from babelray.retrieval.caches import Cache
-from babelray.retrieval.citations import UNDETERMINED, CitedText, Preview
+from babelray.retrieval.citations import UNDETERMINED, Citation, Preview
 from babelray.retrieval.degradation import Degradation, Reason
 from babelray.retrieval.translation import QueryTranslator
 
@@ -44,46 +44,48 @@ class Previewer:
         self._glossary_version = glossary_version
         self._kept: Cache[Preview] = Cache(entries)
 
-    def preview(self, cited: CitedText, target: str, *, tenant_id: str, domain: str = "") -> PreviewResult:
+    def preview(
+        self, citation: Citation, target: str, *, tenant_id: str, domain: str = "", content: str | None = None
+    ) -> PreviewResult:
         """The translation of one citation.
 
         Args:
-            cited: With its content, which is what is translated.
+            citation: What to translate.
             target: BCP 47 language of the reader.
             tenant_id: Decides what may leave, and which terms are used.
             domain: Subject, for terminology.
+            content: The quote without markup, as `cite_spans` gives it; the quote itself if not given.
         """
-        source = cited.citation.source_language
-        if source == _NO_LANGUAGE or _primary(source) == _primary(target) or not cited.content.strip():
+        source, shown = citation.source_language, citation.original_quote if content is None else content
+        if source == _NO_LANGUAGE or _primary(source) == _primary(target) or not shown.strip():
             return PreviewResult()
         translator = self._translator
         if source == UNDETERMINED:
             return _failed("the language of the quote is not known")
         if translator is None or not translator.can(source, target):
             return _failed(f"there is no translator from {source} to {target}")
-        citation = cited.citation
         key = (
             citation.citation_id, citation.source_revision, target, translator.version, self._glossary_version,
-            tenant_id, domain,
+            tenant_id, domain, shown,
         )  # fmt: skip
         kept = self._kept.get(key)
         if kept is not None:
             return PreviewResult(kept)
-        lines = cited.content.split("\n")
+        lines = shown.splitlines()
         try:
             # Translators take texts without line breaks; empty lines are kept as they are.
             asked = [line for line in lines if line.strip()]
             answers = translator.translate(asked, source, target, tenant_id=tenant_id, domain=domain)
         except (AccessDenied, InputError, UpstreamError) as error:
             return _failed(f"{error.title}: {error.what}")
-        preview = self._joined(cited, target, lines, answers)
+        preview = self._joined(citation, target, lines, answers)
         if preview is None:
             return _failed("the translator lost what had to stay as it is, or translated nothing")
         self._kept.put(key, preview)
         return PreviewResult(preview)
 
     def _joined(
-        self, cited: CitedText, target: str, lines: list[str], answers: list[Translation | None]
+        self, citation: Citation, target: str, lines: list[str], answers: list[Translation | None]
     ) -> Preview | None:
         """One preview of all lines; None where a line came back damaged or none was translated."""
         made = [answer for answer in answers if answer is not None]
@@ -97,10 +99,10 @@ class Previewer:
             shown.append(line if answer is None else answer.text)
         first = made[0]
         return Preview(
-            citation_id=cited.citation.citation_id,
-            source_revision=cited.citation.source_revision,
+            citation_id=citation.citation_id,
+            source_revision=citation.source_revision,
             text="\n".join(shown),
-            source_language=cited.citation.source_language,
+            source_language=citation.source_language,
             target_language=target,
             translator=first.translator,
             model=first.model,
