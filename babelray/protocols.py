@@ -186,8 +186,10 @@ class Translator(Protocol):
 
         Args:
             texts: Without line breaks; marks (`babelray.glossary.marks`) must come back as they are.
-            source, target: BCP 47 languages that it knows.
-            tenant_id, domain: Whose terms it may use, and of which subject.
+            source: BCP 47 language that it knows.
+            target: Likewise.
+            tenant_id: Whose terms it may use.
+            domain: Of which subject; empty: of any.
 
         Raises:
             UpstreamError: The engine failed after its retries.

@@ -38,13 +38,17 @@ class Target:
     server_name: str
 
 
-def parse_base_url(url: str) -> httpx.URL:
+def parse_base_url(url: str, setting: str = "embedder") -> httpx.URL:
     """Parse a service's base URL.
+
+    Args:
+        url: As the user gave it.
+        setting: The settings group that holds it, for messages.
 
     Raises:
         ConfigError: Not http(s), without host, or with credentials, query or fragment.
     """
-    where = "embedder.url"
+    where = f"{setting}.url"
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, ValueError) as error:
@@ -58,12 +62,13 @@ def parse_base_url(url: str) -> httpx.URL:
     return parsed
 
 
-def targets_within(url: httpx.URL, boundary: Boundary) -> list[Target]:
+def targets_within(url: httpx.URL, boundary: Boundary, setting: str = "embedder") -> list[Target]:
     """The addresses a request may go to, IPv4 first.
 
     Args:
         url: Full URL of the request, from `parse_base_url`.
         boundary: `local` takes loopback and private addresses, and only if the name has no other; `external` takes all.
+        setting: The settings group that holds the URL, for messages.
 
     Raises:
         ConfigError: An address lies outside the boundary.
@@ -77,10 +82,10 @@ def targets_within(url: httpx.URL, boundary: Boundary) -> list[Target]:
     if outside:
         raise ConfigError(
             "text may not leave for an external service",
-            where="embedder.url",
+            where=f"{setting}.url",
             got=f"{url.host} is {outside[0]}",
             allowed="loopback and private addresses",
-            fix="set `embedder.data_boundary: external` if the operator of that service may see these texts",
+            fix=f"set `{setting}.data_boundary: external` if the operator of that service may see these texts",
         )
     return [Target(url.copy_with(host=str(address)), host_header, url.host) for address in addresses]
 

@@ -9,7 +9,7 @@ from babelray.errors import AccessDenied
 def find_private(text: str, rules: Sequence[Redaction]) -> list[tuple[int, int, str]]:
     """Start, end and rule name of everything that must not leave, each rule applied to the whole text.
 
-    `babelray.glossary.marks.mask` replaces the spans, which may overlap; `unmask` puts them back and says which were lost.
+    The spans may overlap. `babelray.glossary.marks` replaces them, puts them back and says which were lost.
     """
     return sorted(
         (match.start(), match.end(), rule.name)

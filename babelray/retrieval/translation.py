@@ -53,7 +53,8 @@ class QueryTranslator(Protocol):
 
         Args:
             texts: Of one tenant.
-            source, target: BCP 47 languages with a way between them.
+            source: BCP 47 language of the texts.
+            target: BCP 47 language with a way to it.
             tenant_id: Decides what may leave, and which terms are used.
             domain: Subject, for terminology.
             protected: For each text the spans that must come back as they are; empty: none.

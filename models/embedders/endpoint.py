@@ -16,7 +16,9 @@ from babelray.errors import BabelrayError, UpstreamError
 from babelray.keys import ModelKey, Role
 from babelray.protocols import Encoded
 from babelray.text.tokens import count_tokens
-from models.embedding_client import EmbeddingClient, StoppedError, TextsRefusedError
+from models.embedding_client import EmbeddingClient
+from models.json_service import RefusedError
+from models.retries import StoppedError
 from models.tokenization import unique_rows, without_surrogates
 from models.vectors import normalized, spread
 
@@ -142,7 +144,7 @@ class EndpointEmbedder:
             texts = [work.tokenized.texts[member] for member in part]
             try:
                 answer = self._client.ask(texts, work.tokenized.role, work.stop)
-            except TextsRefusedError as error:
+            except RefusedError as error:
                 if len(part) > 1:
                     half = (len(part) + 1) // 2
                     pending += [part[half:], part[:half]]

@@ -2,20 +2,16 @@ from pathlib import Path
 
 import pytest
 
-from babelray.config import DataBoundary, Redaction
-from babelray.errors import AccessDenied, ConfigError, UpstreamError
+from babelray.errors import AccessDenied, ConfigError
 from babelray.glossary.constraints import (
     as_json,
     constraints_from_matches,
     constraints_from_terms,
-    mask,
     render_prompt,
-    unmask,
 )
 from babelray.glossary.match import MatchScope, TermMatcher
 from babelray.glossary.modes import RetrievalMode, choose_mode
 from babelray.glossary.profile import EngineProfile, load_profile
-from babelray.glossary.redaction import redact, restore
 from babelray.glossary.terms import Term
 
 
@@ -95,16 +91,6 @@ def test_json_has_the_same_content():
     assert constraints().term_ids == {"Pod", "load balancer", "node"}
 
 
-def test_placeholders_carry_terms_and_program_text_through_a_translator():
-    found = TermMatcher(TERMS, "en").match(TEXT, MatchScope("es"))
-    masked = mask(TEXT, found.protected, found.selected)
-    assert masked.text == "Add ⟦0⟧ ⟦1⟧ to the ⟦2⟧⟦3⟧⟦4⟧ of each ⟦5⟧; ⟦6⟧ and a ⟦7⟧"
-    assert masked.restored == ("{n}", "nodo", "<b>", "balanceador de carga", "</b>", "Pod", "nodo", "nodo")
-    output, lost = unmask("A ⟦ 5 ⟧: ⟦0⟧ ⟦1⟧ ⟦2⟧⟦3⟧⟦4⟧ ⟦6⟧ ⟦6⟧ ⟦99⟧", masked)
-    assert output == "A Pod: {n} nodo <b>balanceador de carga</b> nodo nodo ⟦99⟧"
-    assert lost == (6, 7)
-
-
 @pytest.mark.parametrize(
     ("count", "limit", "mode"),
     [(0, 40, "skip"), (1, 40, "preload"), (40, 40, "preload"), (41, 40, "search"), (1, 0, "search"), (0, 0, "skip")],
@@ -173,15 +159,3 @@ def test_profiles_that_are_wrong(tmp_path: Path, yaml, message):
     path.write_text(yaml)
     with pytest.raises(ConfigError, match=message):
         load_profile(path)
-
-
-def test_redaction_and_back():
-    boundary = DataBoundary(
-        redactions=(Redaction(name="EMAIL", pattern=r"\S+@\S+\w"), Redaction(name="ID", pattern=r"\b\d+\b"))
-    )
-    text = "Ask ann@example.org (id 12, 12, 7) or ann@example.org."
-    redacted = redact(text, boundary.redactions)
-    assert redacted.text == "Ask [[EMAIL_0]] (id [[ID_1]], [[ID_1]], [[ID_2]]) or [[EMAIL_0]]."
-    assert restore(redacted.text, redacted) == text
-    with pytest.raises(UpstreamError, match="ID_2"):
-        restore("[[EMAIL_0]] [[ID_1]]", redacted)

@@ -13,10 +13,10 @@ from babelray.errors import ConfigError, UpstreamError
 from babelray.keys import Role
 from babelray.protocols import Embedder
 from babelray.text.tokens import count_tokens
-from models import embedding_client
+from models import retries
 from models.embedders.endpoint import EndpointEmbedder, divided
-from models.embedding_client import delay_before, retry_after
 from models.registry import build_embedder, ensure_on_node, model_key
+from models.retries import delay_before, retry_after
 from tests.models.embedding_server import good, serving, vector_of
 
 TEXTS = ["alpha", "beta gamma", "delta", "alpha"]
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.http
 
 @pytest.fixture(autouse=True)
 def short_delays(monkeypatch):
-    monkeypatch.setattr(embedding_client, "_FIRST_DELAY", 0.001)
+    monkeypatch.setattr(retries, "FIRST_DELAY", 0.001)
 
 
 def endpoint(url, **more):
@@ -120,7 +120,7 @@ def test_retry_after_as_number_date_and_nonsense():
 
 
 def test_delays_double_and_are_bounded(monkeypatch):
-    monkeypatch.setattr(embedding_client, "_FIRST_DELAY", 0.25)
+    monkeypatch.setattr(retries, "FIRST_DELAY", 0.25)
     for attempt in range(1, 12):
         longest = min(0.25 * 2 ** (attempt - 1), 60.0)
         assert longest / 2 <= delay_before(attempt, None) <= longest
@@ -238,7 +238,7 @@ def test_concurrency_is_used_and_bounded():
 
 
 def test_one_batch_that_failed_stops_the_waiting_of_the_others(monkeypatch):
-    monkeypatch.setattr(embedding_client, "_FIRST_DELAY", 30.0)
+    monkeypatch.setattr(retries, "FIRST_DELAY", 30.0)
     one_is_in = threading.Event()
 
     def answer(body, _):
