@@ -152,7 +152,7 @@ def _unmatched(demanding: Sequence[Found], giving: Sequence[Found]) -> list[str]
 
 def _date_numbers(anchors: Sequence[Found]) -> set[str]:
     """Numbers that dates hold: a year may be written `1981` or 1981年."""
-    found = set()
+    found: set[str] = set()
     for one in _of(anchors, ConstraintType.DATE):
         parts = one.normalized.removeprefix("--").removesuffix("s").partition("T")[0].split("-")
         found.update(part.lstrip("0") for part in parts if part.isdigit())
@@ -247,11 +247,11 @@ def _language(
             yield DriftProblem(kind="language", expected=language, got="unchanged")
         return
     counts = {script: number for script, number in count_scripts(natural).items() if script != COMMON}
-    row = evidence.languages().get(target)
-    if row is not None and sum(counts.get(script, 0) for script in row.scripts) < _FOREIGN_SHARE * sum(counts.values()):
-        if not set(counts) <= row.scripts and _has_prose(analysis):
-            yield DriftProblem(kind="language", expected=language, got=max(counts, key=lambda s: (counts[s], s)))
-            return
+    written = evidence.languages()[target].scripts if target in evidence.languages() else frozenset(counts)
+    inside = sum(number for script, number in counts.items() if script in written)
+    if inside < _FOREIGN_SHARE * sum(counts.values()) and _has_prose(analysis):
+        yield DriftProblem(kind="language", expected=language, got=max(counts, key=lambda one: (counts[one], one)))
+        return
     if policy is None:
         return
     verdict = policy.judge_query(text)

@@ -2,8 +2,8 @@
 
 Exact names come from `babelray.text.anchors`. Beside them stand constraints: numbers with their units, dates,
 comparisons, negation, obligation, order, restriction, quotations, commands, product names. `normalized` is the same in
-every language (`30 天` and `30 days`: `30 day`; 不支持, `nicht` and `ne ... pas`: `not`), so a query and its translation
-can be compared by it.
+every language (`30 天` and `30 days`: `30 day`; 不支持, `nicht`, `ne ... pas`: `not`), so that a query and its
+translation can be compared by it.
 
 Constraints may lie inside each other: `at least 30 days` is a comparison that holds a quantity.
 """

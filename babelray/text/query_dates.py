@@ -170,7 +170,7 @@ def _day_first(words: Sequence[Word], numerals: Numerals, table: WordTable, posi
 
 
 def _month_first(words: Sequence[Word], numerals: Numerals, table: WordTable, position: int) -> DateFound | None:
-    """August 6, 2026; August 2026; August alone. A month that is another word too (`may`) needs a number and a capital."""
+    """August 6, 2026; August 2026; August alone. One that is another word too (`may`) needs a capital and company."""
     month = table.find(words, position, "month")
     if month is None:
         return None

@@ -1,10 +1,11 @@
 """Numbers with what binds them: units, percent signs, ranges and comparisons.
 
-Normalized forms hold the number and one spelling of the rest for all languages: `30 day`, `1.5 GB`, `5 percent`, `3..5`,
-`>= 3`.
+Normalized forms hold the number and one spelling of the rest for all languages: `30 day`, `1.5 GB`, `5 percent`,
+`3..5`, `>= 3`.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from babelray.text.query_dates import DateFound, Numerals
@@ -63,9 +64,9 @@ def _quantity(words: Sequence[Word], numeral: Numeral, table: WordTable) -> Meas
 
 
 def find_ranges(words: Sequence[Word], measured: Sequence[Measured], table: WordTable) -> list[Measured]:
-    """Two numbers with a hyphen or a word for `to` between: `3-5`, `3 bis 5`, 3到5天. `and` needs `between` before it."""
+    """Two numbers with a hyphen or a word for `to` between: `3-5`, `3 bis 5`, 3到5天. `and` needs `between` first."""
     found = []
-    for left, right in zip(measured, measured[1:], strict=False):
+    for left, right in pairwise(measured):
         between = table.find(words, left.last, "range_between")
         if between is None or between.last != right.first:
             continue
