@@ -2,6 +2,8 @@
 
 from babelray.config import Settings
 from babelray.errors import ModelKeyMismatch
+from babelray.glossary.store import open_glossaries
+from babelray.glossary.terms import Term
 from babelray.index.golden import check_golden
 from babelray.index.reader import OpenGeneration
 from babelray.protocols import Embedder

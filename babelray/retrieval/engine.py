@@ -26,11 +26,12 @@ from babelray.retrieval.aliases import AliasTable
 from babelray.retrieval.analysis import analyze_query, with_evidence_languages
 from babelray.retrieval.caches import Cache
 from babelray.retrieval.candidates import Candidate, remaining
-from babelray.retrieval.citing import cite_passages
+from babelray.retrieval.citing import add_previews, cite_passages
 from babelray.retrieval.degradation import Degradation, Reason
 from babelray.retrieval.generation_facts import ValidityPeriods, evidence_languages
 from babelray.retrieval.passages import Draft, as_indexed, cut_for_query
 from babelray.retrieval.plan import PLAN_VERSION, Purpose, QueryPlan
+from babelray.retrieval.previews import Previewer
 from babelray.retrieval.query import QueryAnalysis, QueryType
 from babelray.retrieval.request import Request, Response
 from babelray.retrieval.responding import Outcome, build_response
@@ -95,6 +96,7 @@ class Retriever:
         self.settings = parts.settings
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="retrieve")
         self._searcher = Searcher(generation, parts.settings, parts.embedder, self._pool)
+        self._previewer = Previewer(parts.translator, parts.settings.caches.previews)
         self._answers: Cache[Response] = Cache(parts.settings.caches.results)
         self._validity = ValidityPeriods(generation)
         self._evidence_languages = evidence_languages(generation)
@@ -244,9 +246,20 @@ class Retriever:
             drafts = self._cut(request, ordered, union.vector, compiled)
             tally.count = len(drafts)
         with clock.stage("citations") as tally:
-            passages = cite_passages(self.generation, drafts, compiled)
-            tally.count = len(passages)
+            cited = cite_passages(self.generation, drafts, compiled)
+            tally.count = len(cited)
+        passages = [passage for passage, _ in cited]
         run.degraded += [*union.degraded, *second]
+        if request.previews:
+            with clock.stage("previews"):
+                passages, failed = add_previews(
+                    cited,
+                    self._previewer,
+                    plan.answer_language,
+                    tenant_id=compiled.scope.tenant_id,
+                    domain=request.domain,
+                )
+            run.degraded += failed
         outcome = Outcome(plan, wordings, union, ordered, drafts, passages, run.degraded)
         return build_response(self.generation, run.request_id, request, outcome, clock)
 

@@ -116,8 +116,9 @@ class QuestionShape:
         start = self._clause_start(end)
         for position in range(end - 1, max(start, end - 2 * _MAX_SIDE - 1), -1):
             between = self._between(position)
-            if between is not None:
-                return self._pair(start, between, end)
+            found = self._pair(start, between, end) if between is not None else ()
+            if found:
+                return found
         return ()
 
     def _between(self, position: int) -> Match | None:

@@ -27,27 +27,118 @@ from models.identifier import FastTextIdentifier
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 PAGES = {
-    "en/queues": ("acme", "*", "# Queues\n\nA producer sends messages to a queue. The broker keeps three replicas of "
-        "each message.\n\n## Errors\n\nERR_1205 means that a partition delete conflicts with a consumer. Retry after 30 "
-        "seconds.\n\n## Settings\n\nThe setting `queue.visibility.timeout_ms` must be >= 1000. Its default is 30000."),
-    "en/errors": ("acme", "*", "# Error codes\n\nERR_1207 means that the quota is used up. Ask for a higher quota.\n\n"
-        "ERR_1300 is returned when a token has expired. Log in again."),
-    "en/rollback": ("acme", "*", "# Roll back a release\n\nRun `kubectl rollout undo deployment/web` to go back to the "
-        "release before.\n\nA rollback does not delete data. It takes less than a minute."),
-    "de/sicherung": ("acme", "*", "# Sicherungen\n\nSicherungen werden vor dem Hochladen verschlüsselt. Der Schlüssel "
-        "liegt nie im Objektspeicher.\n\nEine Sicherung wird 30 Tage aufbewahrt und danach gelöscht."),
-    "es/facturas": ("acme", "*", "# Facturas\n\nLas facturas se exportan cada mes en formato CSV. El archivo se guarda "
-        "en el proyecto.\n\nNo se pueden borrar facturas de meses anteriores."),
-    "zh/fenqu": ("acme", "*", "# 删除分区\n\n如果分区仍有消费者，删除会失败并返回ERR_1205。请先停止消费者，然后再删除分区。\n\n"
-        "库伯内特斯集群上的队列由操作员管理。"),
-    "ja/gateway": ("acme", "*", "# ゲートウェイ\n\nゲートウェイのタイムアウトは30秒です。タイムアウトするとERR_1300が返されます。\n\n"
-        "再試行は3回までです。"),
-    "en/oncall": ("acme", "ops", "# On-call secrets\n\nThe pager password rotates every week. ERR_9000 wakes the "
-        "engineer on call."),
-    "en/rival": ("rival", "*", "# Rival queues\n\nThe rival keeps messages in a queue too. ERR_1205 is its error for "
-        "everything."),
-    "en/rival-copy": ("rival", "*", "# Error codes\n\nERR_1207 means that the quota is used up. Ask for a higher quota."),
-}  # fmt: skip
+    "en/queues": (
+        "acme",
+        "*",
+        """
+# Queues
+
+A producer sends messages to a queue. The broker keeps three replicas of each message.
+
+## Errors
+
+ERR_1205 means that a partition delete conflicts with a consumer. Retry after 30 seconds.
+
+## Settings
+
+The setting `queue.visibility.timeout_ms` must be >= 1000. Its default is 30000.
+""",
+    ),
+    "en/errors": (
+        "acme",
+        "*",
+        """
+# Error codes
+
+ERR_1207 means that the quota is used up. Ask for a higher quota.
+
+ERR_1300 is returned when a token has expired. Log in again.
+""",
+    ),
+    "en/rollback": (
+        "acme",
+        "*",
+        """
+# Roll back a release
+
+Run `kubectl rollout undo deployment/web` to go back to the release before.
+
+A rollback does not delete data. It takes less than a minute.
+""",
+    ),
+    "de/sicherung": (
+        "acme",
+        "*",
+        """
+# Sicherungen
+
+Sicherungen werden vor dem Hochladen verschlüsselt. Der Schlüssel liegt nie im Objektspeicher.
+
+Eine Sicherung wird 30 Tage aufbewahrt und danach gelöscht.
+""",
+    ),
+    "es/facturas": (
+        "acme",
+        "*",
+        """
+# Facturas
+
+Las facturas se exportan cada mes en formato CSV. El archivo se guarda en el proyecto.
+
+No se pueden borrar facturas de meses anteriores.
+""",
+    ),
+    "zh/fenqu": (
+        "acme",
+        "*",
+        """
+# 删除分区
+
+如果分区仍有消费者，删除会失败并返回ERR_1205。请先停止消费者，然后再删除分区。
+
+库伯内特斯集群上的队列由操作员管理。
+""",
+    ),
+    "ja/gateway": (
+        "acme",
+        "*",
+        """
+# ゲートウェイ
+
+ゲートウェイのタイムアウトは30秒です。タイムアウトするとERR_1300が返されます。
+
+再試行は3回までです。
+""",
+    ),
+    "en/oncall": (
+        "acme",
+        "ops",
+        """
+# On-call secrets
+
+The pager password rotates every week. ERR_9000 wakes the engineer on call.
+""",
+    ),
+    "en/rival": (
+        "rival",
+        "*",
+        """
+# Rival queues
+
+The rival keeps messages in a queue too. ERR_1205 is its error for everything.
+""",
+    ),
+    "en/rival-copy": (
+        "rival",
+        "*",
+        """
+# Error codes
+
+ERR_1207 means that the quota is used up. Ask for a higher quota.
+""",
+    ),
+}
+"""Path -> tenant, group, Markdown."""
 
 
 def documents():
@@ -55,7 +146,7 @@ def documents():
     for number, (path, (tenant, group, text)) in enumerate(PAGES.items()):
         made.append(
             Document(
-                doc_id=f"{number:016x}", source_uri=f"{path}.md", source_revision="r1", text=text, title="",
+                doc_id=f"{number:016x}", source_uri=f"{path}.md", source_revision="r1", text=text.strip(), title="",
                 media_type="text/markdown", tenant_id=tenant, knowledge_base_id="docs", acl_groups=(group,),
                 updated_at=datetime(2026, 1 + number % 6, 1, tzinfo=UTC),
             )
@@ -94,9 +185,7 @@ def build_pages(root, pages, embedder, *, index="pages", segments=2, text=None):
         write_prepared(store, paths[0], part)
         write_embedded(store, paths[1], embed(part, embedder))
         name = f"{number:04d}-a"
-        records.append(
-            build_segment(store, layout.segment(name), name, [paths], class_of, embedder.key, None, work)
-        )
+        records.append(build_segment(store, layout.segment(name), name, [paths], class_of, embedder.key, None, work))
     settings = VectorSettings(kind="flat", heldout_queries=8, recall_floor=0)
     opened = [
         OpenSegment(one.name, store.local_path(layout.segment(one.name).root), list(one.files), embedder.key.dimension)
