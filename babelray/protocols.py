@@ -154,11 +154,7 @@ class Translator(Protocol):
 
     @property
     def version(self) -> str:
-        """Names engine, weights and revision; part of cache keys and traces.
-
-        Raises:
-            UpstreamError: It has to be asked of a program that does not answer.
-        """
+        """Names engine, weights and revision; part of cache keys and traces."""
         ...
 
     @property

@@ -70,6 +70,15 @@ def find_checkpoint(settings: TorchSettings, cache: Path) -> Path:
                 got=f"no {folder}",
                 fix="run `babelray models prepare` on this machine",
             )
+    return check_folder(folder)
+
+
+def check_folder(folder: Path) -> Path:
+    """The folder, if it holds a checkpoint.
+
+    Raises:
+        ConfigError: It does not.
+    """
     if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
         raise ConfigError(
             "the folder is not a checkpoint",
@@ -92,7 +101,7 @@ def torch_model_key(settings: TorchSettings, folder: Path) -> ModelKey:
         ConfigError: More tokens than the model has positions, or the folder's digest is not the pinned one.
     """
     config = read_config(folder)
-    _check_positions(settings, config)
+    check_positions(settings.max_tokens, config)
     local = is_local(settings)
     return ModelKey(
         provider="local" if local else "hf",
@@ -102,7 +111,7 @@ def torch_model_key(settings: TorchSettings, folder: Path) -> ModelKey:
         pooling=settings.pooling,
         dtype=settings.dtype,
         max_tokens=settings.max_tokens,
-        tokenizer_revision=_files_digest(folder, tokenizer=True) if local else _pinned(settings),
+        tokenizer_revision=files_digest(folder, tokenizer=True) if local else _pinned(settings),
         query_template=settings.query_template,
         query_template_version=settings.query_template_version,
         passage_template=settings.passage_template,
@@ -142,26 +151,42 @@ def load_model(folder: Path, dtype: str, device: torch.device) -> torch.nn.Modul
     from transformers import AutoModel
 
     headless = {"add_pooling_layer": False} if read_config(folder).get("model_type") in _OPTIONAL_HEAD else {}
-    try:
-        model, report = AutoModel.from_pretrained(
-            folder,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            attn_implementation="sdpa",
-            output_loading_info=True,
-            **headless,
-        )
-    except (OSError, ValueError, KeyError) as error:
-        raise ConfigError("the checkpoint cannot be loaded", where=folder, got=str(error).splitlines()[0]) from error
-    missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))
-    if missing:
-        # Transformers would fill them with random numbers and go on.
-        raise IntegrityError("the checkpoint lacks weights", where=folder, got=", ".join(missing[:5]))
+    model = load_pretrained(AutoModel, folder, spare="pooler.", attn_implementation="sdpa", **headless)
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     loaded: torch.nn.Module = model.to(device=device, dtype=_DTYPES[dtype]).eval()
     return loaded
+
+
+def load_pretrained(auto_class: Any, folder: Path, *, spare: str | None = None, **options: Any) -> Any:
+    """A checkpoint by one of transformers' `Auto` classes: from this folder alone, safetensors, none of its code run.
+
+    Args:
+        auto_class: `AutoModel` or one of its kin.
+        folder: As `save_pretrained` writes it.
+        spare: Prefix of weights that may be missing, because they are not used.
+        options: Passed on.
+
+    Raises:
+        ConfigError: The architecture is unknown, of another kind, or needs code from the repository.
+        IntegrityError: The checkpoint lacks weights of the architecture.
+    """
+    try:
+        model, report = auto_class.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+            **options,
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError("the checkpoint cannot be loaded", where=folder, got=str(error).splitlines()[0]) from error
+    missing = sorted(name for name in report["missing_keys"] if spare is None or not name.startswith(spare))
+    if missing:
+        # Transformers would fill them with random numbers and go on.
+        raise IntegrityError("the checkpoint lacks weights", where=folder, got=", ".join(missing[:5]))
+    return model
 
 
 def load_own_tokenizer(folder: Path) -> tuple[Any, int]:
@@ -181,20 +206,33 @@ def load_tokenizer(folder: Path) -> tuple[Any, int]:
     Raises:
         ConfigError: It has none, or needs code from the repository.
     """
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
-        raise ConfigError("the tokenizer cannot be loaded", where=folder, got=str(error).splitlines()[0]) from error
+    tokenizer = load_full_tokenizer(folder)
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ConfigError("the checkpoint has no fast tokenizer", where=folder, allowed="a tokenizer.json")
     return backend, tokenizer.pad_token_id or 0
 
 
-def choose_device(wanted: str) -> torch.device:
+def load_full_tokenizer(folder: Path) -> Any:
+    """The checkpoint's tokenizer with all that transformers adds to it (languages, special tokens).
+
+    Raises:
+        ConfigError: It cannot be loaded, or needs code from the repository.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise ConfigError("the tokenizer cannot be loaded", where=folder, got=str(error).splitlines()[0]) from error
+
+
+def choose_device(wanted: str, where: str = "embedder.device") -> torch.device:
     """`auto` is a GPU if there is one.
+
+    Args:
+        wanted: `auto`, `cpu` or `cuda`.
+        where: The setting, for messages.
 
     Raises:
         ConfigError: A GPU is asked for and there is none.
@@ -203,7 +241,7 @@ def choose_device(wanted: str) -> torch.device:
     if wanted == "cuda" and not available:
         raise ConfigError(
             "a CUDA device is asked for and torch sees none",
-            where="embedder.device",
+            where=where,
             got=wanted,
             allowed="auto, cpu",
             fix="on a cluster give the actors GPUs: resources.gpus_per_actor",
@@ -227,22 +265,27 @@ def _pinned(settings: TorchSettings) -> str:
     return settings.revision
 
 
-def _check_positions(settings: TorchSettings, config: dict[str, Any]) -> None:
+def check_positions(max_tokens: int, config: dict[str, Any], where: str = "embedder.max_tokens") -> None:
+    """Refuse a token cap that the model has too few positions for.
+
+    Raises:
+        ConfigError: It has too few.
+    """
     positions = config.get("max_position_embeddings")
     if positions is None:
         return
     usable = positions - 2 if config.get("model_type") in _OFFSET_POSITIONS else positions
-    if settings.max_tokens > usable:
+    if max_tokens > usable:
         raise ConfigError(
             "the model has fewer positions than the token cap",
-            where="embedder.max_tokens",
-            got=settings.max_tokens,
+            where=where,
+            got=max_tokens,
             allowed=f"at most {usable}",
         )
 
 
 def _local_revision(settings: TorchSettings, folder: Path) -> str:
-    digest = _files_digest(folder, tokenizer=False)
+    digest = files_digest(folder, tokenizer=False)
     if settings.revision is not None and settings.revision != digest:
         raise ConfigError(
             "the checkpoint folder is not the pinned one",
@@ -254,7 +297,7 @@ def _local_revision(settings: TorchSettings, folder: Path) -> str:
     return digest
 
 
-def _files_digest(folder: Path, *, tokenizer: bool) -> str:
+def files_digest(folder: Path, *, tokenizer: bool) -> str:
     """Digest over names and contents of the tokenizer's files, or of configuration and weights."""
     pattern = ("config.json", "*.safetensors")
     if tokenizer:

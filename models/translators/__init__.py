@@ -1,1 +1,5 @@
-"""Engines that translate: glossary substitution, commands, sequence-to-sequence models, HTTP services."""
+"""Translators, and the router that finds a way between two languages."""
+
+from models.translators.registry import build_translators
+
+__all__ = ["build_translators"]
