@@ -46,6 +46,10 @@ class FusionSettings(Group):
     """Weighted reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
     rank_constant: float = Field(default=60.0, ge=0, le=10_000, description="k of 1 / (k + rank)")
+    cross_language: _Weights = Field(
+        default={"original": 0.05, "general": 0.05},
+        description="channel -> factor where query and passage are of two languages: common words are mostly chance",
+    )
     cohorts: tuple[CohortWeights, ...] = Field(default=(), description="weights by language pair; the most exact wins")
     per_document: int = Field(default=3, ge=1, le=1000, description="chunks of one document among the candidates")
     union: int = Field(default=200, ge=1, le=100_000, description="candidates kept of all channels together")
@@ -59,6 +63,7 @@ class RerankSettings(Group):
     )
     path: Path | None = Field(default=None, description="folder of the cross-encoder's checkpoint")
     languages: tuple[str, ...] = Field(default=(), description="languages the cross-encoder was made for; empty: any")
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="auto: the GPU where there is one")
     pairs: Literal["original", "translated", "best"] = Field(
         default="original",
         description="query that is paired with a passage: as asked, translated to its language, or the better of both",

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from babelray.config import ChannelSettings, ChannelsSettings
 from babelray.index.access import CompiledScope
 from babelray.index.lexical import LexicalPart, exact_parts, general_parts, phrase_part, word_parts
 from babelray.index.reader import Hit, OpenGeneration
@@ -34,6 +35,19 @@ PURPOSES: dict[Channel, Purpose] = {
     Channel.ALIAS: Purpose.ALIAS,
 }
 """The purpose of the variants that a channel searches."""
+
+
+def settings_of(channels: ChannelsSettings) -> dict[Channel, ChannelSettings]:
+    """Each channel's own settings."""
+    return {
+        Channel.EXACT: channels.exact,
+        Channel.ORIGINAL: channels.original,
+        Channel.GENERAL: channels.general,
+        Channel.TRANSLATED: channels.translated,
+        Channel.DENSE: channels.dense,
+        Channel.ALIAS: channels.alias,
+    }
+
 
 Place = tuple[int, int]
 """Segment of the generation, and row of the segment."""

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from babelray.config import ChannelsSettings, FusionSettings
-from babelray.retrieval.channels import Channel, Found, Place
+from babelray.retrieval.channels import Channel, Found, Place, settings_of
+from babelray.text.language import NO_LANGUAGE, UNDETERMINED
 
 ANY = "*"
 
@@ -57,15 +58,16 @@ def fuse(
 
 
 class CohortTable:
-    """Channel weights by language pair.
+    """Channel weights by language pair: a channel's own, less where two languages meet, or those of a cohort.
 
     Args:
         channels: Weights of all pairs.
-        fusion: Cohorts that have their own.
+        fusion: Factors across languages, and cohorts that have their own weights.
     """
 
     def __init__(self, channels: ChannelsSettings, fusion: FusionSettings) -> None:
-        self._base = {channel: float(getattr(channels, channel).weight) for channel in Channel}
+        self._base = {channel: one.weight for channel, one in settings_of(channels).items()}
+        self._across = {Channel(name): factor for name, factor in fusion.cross_language.items()}
         self._cohorts = fusion.cohorts
         self._known: dict[tuple[str, str], dict[Channel, float]] = {}
 
@@ -78,6 +80,8 @@ class CohortTable:
 
     def _work_out(self, query: str, passage: str) -> dict[Channel, float]:
         weights = dict(self._base)
+        if _differ(query, passage):
+            weights |= {channel: weights[channel] * factor for channel, factor in self._across.items()}
         matching = [
             (_exactness(one.query, query) + _exactness(one.passage, passage), number, one)
             for number, one in enumerate(self._cohorts)
@@ -86,6 +90,13 @@ class CohortTable:
         for _, _, cohort in sorted(matching, key=lambda item: item[:2]):
             weights.update({Channel(name): weight for name, weight in cohort.weights.items()})
         return weights
+
+
+def _differ(query: str, passage: str) -> bool:
+    """Whether both languages are known and are two; scripts and regions of one language are one."""
+    first, second = (tag.partition("-")[0].casefold() for tag in (query, passage))
+    unknown = {UNDETERMINED, NO_LANGUAGE}
+    return first != second and first not in unknown and second not in unknown
 
 
 def _exactness(pattern: str, language: str) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from babelray.config import RetrievalSettings
-from babelray.retrieval.channels import PURPOSES, Channel
+from babelray.retrieval.channels import PURPOSES, Channel, settings_of
 from babelray.retrieval.plan import Budgets, Purpose, QueryPlan, Variant
 from babelray.retrieval.query import QueryAnalysis, QueryType
 from babelray.text.anchors import AnchorType
@@ -55,7 +55,7 @@ def own_variants(analysis: QueryAnalysis) -> list[Variant]:
 
 def weights_of(analysis: QueryAnalysis, settings: RetrievalSettings) -> dict[str, float]:
     """Factor of each channel for this query, on top of the weights of its language pair; 0 where it is turned off."""
-    factors = {channel: 1.0 if getattr(settings.channels, channel).enabled else 0.0 for channel in Channel}
+    factors = {channel: float(one.enabled) for channel, one in settings_of(settings.channels).items()}
     for kind in analysis.types:
         for channel, factor in TYPE_WEIGHTS.get(kind, {}).items():
             factors[channel] *= factor
@@ -91,7 +91,7 @@ def make_plan(
         interface_locale: Likewise.
         versions: Every version that shapes the results.
     """
-    enabled = {channel: getattr(settings.channels, channel) for channel in Channel}
+    channels = settings_of(settings.channels)
     return QueryPlan(
         index=index,
         generation=generation,
@@ -104,7 +104,7 @@ def make_plan(
         variants=tuple(variants)[:VARIANTS],
         weights=weights_of(analysis, settings),
         budgets=Budgets(
-            per_channel={str(channel): one.candidates for channel, one in enabled.items() if one.enabled},
+            per_channel={str(channel): one.candidates for channel, one in channels.items() if one.enabled},
             variants=VARIANTS,
             union=settings.fusion.union,
             per_document=settings.fusion.per_document,

@@ -80,24 +80,26 @@ def rechunk(
     eligible = pool.present & (pool.cosines >= _floors(pool, settings, key, query_language))
     short = _short_documents(pool, settings.whole_below)
     whole = _whole_runs(pool, short, eligible)
-    scores, runs = _profile_runs(pool, settings, eligible & ~short, whole)
+    scores, runs = _profile_runs(pool, settings, pool.present & ~short, eligible & ~short, whole)
     chosen = _fit(pool, runs, scores, settings.token_budget if token_budget is None else token_budget)
     ordered = sorted(chosen, key=lambda run: (-run.score, run.first))
     return [_passage(pool, run) for run in ordered]
 
 
-def _profile_runs(pool: Pool, settings: QascSettings, eligible: Flags, whole: list[Run]) -> tuple[Doubles, list[Run]]:
+def _profile_runs(
+    pool: Pool, settings: QascSettings, cuttable: Flags, eligible: Flags, whole: list[Run]
+) -> tuple[Doubles, list[Run]]:
     """Scores of the sentences, and the runs with theirs."""
     match settings.profile:
         case "paper":
-            return pool.cosines, paper_runs(pool, settings.paper, eligible, whole)
+            return pool.cosines, paper_runs(pool, settings.paper, cuttable, eligible, whole)
         case "auto":
             scores = auto_scores(pool)
             return scores, auto_runs(pool, scores, settings.auto, eligible, whole)
         case _:
             windows = settings.precise if settings.profile == "precise" else settings.balanced
             scores = unit_scores(pool, windows.parent_weight)
-            return scores, unit_runs(pool, scores, windows, eligible, whole)
+            return scores, unit_runs(pool, scores, windows, cuttable, eligible, whole)
 
 
 def _floors(pool: Pool, settings: QascSettings, key: ModelKey, query_language: str | None) -> Doubles:
@@ -125,7 +127,7 @@ def _whole_runs(pool: Pool, short: Flags, eligible: Flags) -> list[Run]:
 
 
 def _fit(pool: Pool, runs: Sequence[Run], scores: Doubles, budget: int) -> list[Run]:
-    """Runs best first as long as they fit; the one that does not gives its best sentences, and ends the filling."""
+    """Runs best first as long as they fit; one that does not gives those of its sentences that do."""
     chosen: list[Run] = []
     left = budget
     for run in sorted(runs, key=lambda one: (-one.score, one.first)):
@@ -136,8 +138,7 @@ def _fit(pool: Pool, runs: Sequence[Run], scores: Doubles, budget: int) -> list[
             continue
         parts = _best_parts(pool, run, scores, left)
         chosen += parts
-        if parts:
-            break
+        left -= sum(pool.size(part.first, part.last) for part in parts)
     return chosen
 
 

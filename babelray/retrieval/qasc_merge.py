@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from babelray.retrieval.qasc_pool import Doubles, Longs, Pool, Run, best_first
+from babelray.retrieval.qasc_pool import Doubles, Flags, Longs, Pool, Run, best_first
 
 
 def capped(pool: Pool, run: Run, values: Doubles, cap: int) -> Run:
@@ -55,10 +55,21 @@ def _joinable(pool: Pool, end: int, first: int) -> bool:
     return first <= end or bool(pool.joins[first])
 
 
-def top_share(values: Doubles, rows: Longs, percentile: float) -> Longs:
-    """Rows at or above a percentile, and no more of them than that share, however many are equal; best first."""
+def top_share(values: Doubles, rows: Longs, percentile: float, eligible: Flags) -> Longs:
+    """Rows at or above a percentile of all rows, and no more of them than that share, however many are equal.
+
+    Args:
+        values: float64 (n,).
+        rows: What the percentile is of.
+        percentile: In 0..100.
+        eligible: bool (n,), rows that may be given back; the others count for the percentile only.
+
+    Returns:
+        Best first.
+    """
     if not len(rows):
         return rows
     limit = float(np.percentile(values[rows], percentile))
     most = max(1, int(np.ceil(len(rows) * (1 - percentile / 100))))
-    return best_first(values, rows[values[rows] >= limit])[:most]
+    chosen = best_first(values, rows[values[rows] >= limit])[:most]
+    return chosen[eligible[chosen]]

@@ -12,22 +12,25 @@ from babelray.retrieval.qasc_merge import capped, merged, top_share
 from babelray.retrieval.qasc_pool import Doubles, Flags, Longs, Pool, Run
 
 
-def paper_runs(pool: Pool, settings: PaperWindowSettings, eligible: Flags, whole: list[Run]) -> list[Run]:
+def paper_runs(
+    pool: Pool, settings: PaperWindowSettings, cuttable: Flags, eligible: Flags, whole: list[Run]
+) -> list[Run]:
     """Passages of the pool, not yet in order.
 
     Args:
         pool: The candidates.
         settings: Percentile, windows, limits.
-        eligible: bool (n,), sentences that may be seeds.
+        cuttable: bool (n,), sentences with a vector in documents that are cut: percentiles are of these.
+        eligible: bool (n,), those of them that may be seeds.
         whole: Documents that are not cut.
     """
     documents = [np.arange(first, end) for first, end in zip(pool.bounds[:-1], pool.bounds[1:], strict=True)]
-    documents = [rows[eligible[rows]] for rows in documents]
+    documents = [rows[cuttable[rows]] for rows in documents]
     groups = [np.concatenate(documents)] if settings.pooled and documents else documents
     runs: list[Run] = []
     for rows in groups:
         if len(rows):
-            runs += _group_runs(pool, settings, rows)
+            runs += _group_runs(pool, settings, rows, eligible)
     return runs + [_scored(pool, run, settings.decay) for run in whole]
 
 
@@ -39,11 +42,11 @@ def window_score(cosines: Doubles, first: int, last: int, seeds: tuple[int, ...]
     return float((weights * cosines[first : last + 1]).sum() / weights.sum())
 
 
-def _group_runs(pool: Pool, settings: PaperWindowSettings, rows: Longs) -> list[Run]:
+def _group_runs(pool: Pool, settings: PaperWindowSettings, rows: Longs, eligible: Flags) -> list[Run]:
     tau = float(np.percentile(pool.cosines[rows], settings.percentile))
     boundary = float(np.percentile(pool.cosines[rows], settings.boundary_percentile))
     limit = tau - (1 - settings.keep) * abs(tau)
-    seeds = top_share(pool.cosines, rows, settings.percentile)
+    seeds = top_share(pool.cosines, rows, settings.percentile, eligible)
     windows = [_window(pool, settings, int(seed), boundary) for seed in seeds]
     kept = _above(pool, windows, settings.decay, limit)
     joined = merged(pool, [capped(pool, run, pool.cosines, settings.max_tokens) for run in kept], settings.max_tokens)

@@ -21,7 +21,7 @@ def unit_scores(pool: Pool, parent_weight: float) -> Doubles:
 
 
 def unit_runs(
-    pool: Pool, scores: Doubles, settings: UnitWindowSettings, eligible: Flags, whole: list[Run]
+    pool: Pool, scores: Doubles, settings: UnitWindowSettings, cuttable: Flags, eligible: Flags, whole: list[Run]
 ) -> list[Run]:
     """Passages of the pool, not yet in order.
 
@@ -29,11 +29,11 @@ def unit_runs(
         pool: The candidates.
         scores: What `unit_scores` gave.
         settings: Limits.
-        eligible: bool (n,), sentences that may be seeds.
+        cuttable: bool (n,), sentences with a vector in documents that are cut: the percentile is of these.
+        eligible: bool (n,), those of them that may be seeds.
         whole: Documents that are not cut; they stand beside the others' passages and have to score as they do.
     """
-    rows = np.flatnonzero(eligible)
-    seeds = top_share(scores, rows, settings.percentile)
+    seeds = top_share(scores, np.flatnonzero(cuttable), settings.percentile, eligible)
     if len(seeds):
         seeds = seeds[scores[seeds] >= scores[seeds[0]] - settings.seed_margin]
     windows = [capped(pool, _window(pool, scores, int(seed), settings), scores, settings.max_tokens) for seed in seeds]

@@ -4,15 +4,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from babelray.config import HashSettings
+from babelray.config import HashSettings, RetrievalSettings
 from babelray.errors import ConfigError, GateFailed, IncompleteRun, InputError, ModelKeyMismatch
 from babelray.index.access import AccessScope
 from babelray.index.reader import open_generation
-from babelray.keys import Role
-from babelray.retrieval.hybrid import search
+from babelray.retrieval.engine import Parts, Retriever
+from babelray.retrieval.request import Request
+from babelray.text.language import LanguagePolicy
 from jobs.ledger import read_rejects
 from jobs.reindex import status
 from models.embedders.hashed import HashEmbedder
+from models.identifier import FastTextIdentifier
 from tests.jobs.job_worlds import JobWorld, english, write_page
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
@@ -25,13 +27,15 @@ def scope(tenant: str, *groups: str) -> AccessScope:
 
 
 def found(world: JobWorld, text: str, who: AccessScope, generation: str | None = None) -> list[str]:
-    """Source addresses of what a hybrid search shows, best first."""
+    """Source addresses of the candidates of a search, best first."""
     opened = open_generation(world.store, world.settings.index, generation, world.settings.cache_dir)
     assert isinstance(world.settings.embedder, HashSettings)
     embedder = HashEmbedder(world.settings.embedder)
-    vector = embedder.encode([text], Role.QUERY).vectors[0]
-    results = search(opened, text, vector, embedder.key, opened.compile(who), languages=["en"])
-    return [one.record.source_uri for one in results]
+    retriever = Retriever(opened, Parts(LanguagePolicy(FastTextIdentifier()), RetrievalSettings(), embedder))
+    response = retriever.retrieve(Request(query=text, explain=True), who)
+    retriever.close()
+    assert response.trace is not None
+    return [one.source_uri for one in response.trace.candidates]
 
 
 def test_a_corpus_in_five_formats_is_published_and_searchable_under_a_scope(world):

@@ -58,4 +58,12 @@ def test_the_most_exact_cohort_wins():
     assert table.weights("zh-Hans", "en")[Channel.ORIGINAL] == 0.5
     assert table.weights("zh-Hant", "en")[Channel.DENSE] == 2.0
     assert table.weights("de", "en")[Channel.DENSE] == 1.5
-    assert table.weights("de", "en")[Channel.ORIGINAL] == 1.0
+    assert table.weights("de", "en")[Channel.ORIGINAL] == FusionSettings().cross_language["original"]
+
+
+def test_words_count_less_where_two_known_languages_meet():
+    table = CohortTable(ChannelsSettings(), FusionSettings(cross_language={"original": 0.25}))
+    assert table.weights("zh-Hans", "en")[Channel.ORIGINAL] == 0.25
+    assert table.weights("zh-Hans", "en")[Channel.DENSE] == 1.0
+    for query, passage in (("zh-Hans", "zh-Hant"), ("und", "en"), ("en", "zxx"), ("en", "en")):
+        assert table.weights(query, passage)[Channel.ORIGINAL] == 1.0
