@@ -15,7 +15,7 @@ BLOCKS_VERSION = "blocks-1"
 LANGUAGE_POLICY_VERSION = "language-1"
 SENTENCES_VERSION = "sentences-1"
 CHUNKER_VERSION = "chunks-1"
-ANALYZER_VERSION = "analysis-1"
+ANALYZER_VERSION = "analysis-2"
 ANCHORS_VERSION = "anchors-1"
 
 

@@ -31,7 +31,7 @@ from icu4py.breakers import WordBreaker
 
 from babelray.keys import ANALYZER_VERSION
 from babelray.text.anchors import Anchor
-from babelray.text.folding import Field, fold, language_of, stem, stem_algorithm
+from babelray.text.folding import DOTTED_I, Field, fold, language_of, stem, stem_algorithm
 from babelray.text.han import simplify
 from babelray.text.scripts import UNSPACED, script_of
 
@@ -41,7 +41,13 @@ _CACHE_WORDS = 1 << 17
 _CACHE_LENGTH = 64
 # ICU's rules differ by locale in a few signs only (the Swedish colon); one locale keeps index and query alike.
 _LOCALE = "en"
+_UNKNOWN = "und"
 _PAIRED = frozenset({"Hani", "Hira", "Kana", "Hang", "Bopo"})
+
+# Scripts whose words hold no Latin letter: those that ICU's dictionaries cut only where none touches them, and those
+# with particles that are written before a foreign name.
+_NO_LATIN = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}\p{Arabic}\p{Hebrew}\u0640"
+_SCRIPT_BORDER = regex.compile(rf"(?<=[{_NO_LATIN}])(?=[A-Za-z0-9_])|(?<=[A-Za-z0-9_])(?=[{_NO_LATIN}])")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
@@ -56,8 +62,10 @@ _VERSION = re.compile(r"[vV]\d+(?:[.-]\w+)+", re.ASCII)
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _POSSESSIVE = re.compile(r"['’][sS]\Z")
 _ELISION = re.compile(
-    r"(?:[ldjmtsnc]|qu|lorsqu|puisqu|jusqu|dell|all|nell|sull|dall|un|quest|quell)['’](?=\w{2})", re.I
+    r"\A(?:[ldjmtsnc]|qu|lorsqu|puisqu|jusqu|dell|all|nell|sull|dall|un|quest|quell)['’](?=\w{2})", re.I
 )
+# Turkish puts case endings of names behind an apostrophe (`Kubernetes'in`); a short head is a name (`O'Reilly`).
+_HEAD = regex.compile(r"\A(\p{Latin}{3,}+)'(?!t\Z)\p{Latin}")
 _ELIDING = frozenset({"fr", "it", "ca", "oc"})
 
 
@@ -170,6 +178,16 @@ def _starts_word(char: str) -> bool:
 
 
 def _segments(text: str) -> Iterator[tuple[int, int]]:
+    """Word segments in code points, with a border wherever scripts that never mix meet."""
+    begin = 0
+    borders = [] if text.isascii() else [match.start() for match in _SCRIPT_BORDER.finditer(text)]
+    for stop in (*borders, len(text)):
+        for start, end in _icu_segments(text[begin:stop] if borders else text):
+            yield begin + start, begin + end
+        begin = stop
+
+
+def _icu_segments(text: str) -> Iterator[tuple[int, int]]:
     """ICU word segments in code points; ICU itself counts UTF-16 units."""
     segments: Iterator[tuple[int, int]] = WordBreaker(text, _LOCALE).segments()
     if not _BEYOND_BMP.search(text):
@@ -202,10 +220,13 @@ def _analyze_word(word: str, language: str, field: Field) -> _Analyzed:
     parts = list(_parts(word))
     if not parts:
         return (), 1
+    if len(parts) > 1 and word.isascii():
+        # A name in code is of no language: the I of `MAX_RETRIES` is none of the two Turkish ones.
+        language = _UNKNOWN if language_of(language) in DOTTED_I else language
     whole = fold(word, language, field).strip("_")
     if len(parts) == 1 and parts[0] == (0, len(word)):
-        term = _term(word, language, field)
-        return (((term, 0, len(word), 0),) if 0 < len(term) <= MAX_TERM else ()), 1
+        found = [(term, 0, len(word), 0) for term in _word_terms(word, language, field) if 0 < len(term) <= MAX_TERM]
+        return tuple(found), 1
     terms: list[tuple[str, int, int, int]] = []
     if 0 < len(whole) <= MAX_TERM:
         terms.append((whole, 0, len(word), 0))
@@ -229,6 +250,13 @@ def _parts(word: str) -> Iterator[tuple[int, int]]:
                 yield start, match.start() + hump.start()
                 start = match.start() + hump.start()
         yield start, match.end()
+
+
+def _word_terms(word: str, language: str, field: Field) -> tuple[str, ...]:
+    """The term of a word; in the `general` field also what stands before an apostrophe inside it."""
+    term = _term(word, language, field)
+    head = _HEAD.match(term) if field == "general" and "'" in term else None
+    return (term, head[1]) if head else (term,)
 
 
 def _term(word: str, language: str, field: Field) -> str:

@@ -31,7 +31,7 @@ _NOT_LATIN = frozenset(
         "ne", "ru", "sr-Cyrl", "ta", "tg", "th", "uk", "und", "ur", "yi", "zh", "zxx",
     }
 )  # fmt: skip
-_DOTTED_I = frozenset({"tr", "az"})
+DOTTED_I = frozenset({"tr", "az"})
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 # Accents are spelling in these scripts' words but are often left out by those who type a query; in others (Cyrillic
 # й, Indic vowels) a mark makes another letter.
@@ -79,10 +79,10 @@ def fold(word: str, tag: str, field: Field) -> str:
     In the `stemmed` field Turkish and Azerbaijani keep dotted and dotless i apart; in the `general` field, which is the
     same for all languages, every i is one, and accents of Latin, Greek, Arabic and Hebrew are dropped.
     """
-    if word.isascii() and not (field == "stemmed" and language_of(tag) in _DOTTED_I):
+    if word.isascii() and not (field == "stemmed" and language_of(tag) in DOTTED_I):
         return word.lower()
     word = unicodedata.normalize("NFKC", _INVISIBLE.sub("", word))
-    if field == "stemmed" and language_of(tag) in _DOTTED_I:
+    if field == "stemmed" and language_of(tag) in DOTTED_I:
         word = word.replace("I", "ı").replace("İ", "i")
     word = unicodedata.normalize("NFKC", word.casefold()).replace("i\u0307", "i").replace("’", "'")
     return _without_accents(word) if field == "general" else word
