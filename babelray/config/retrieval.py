@@ -26,7 +26,9 @@ class ChannelSettings(Group):
 class ChannelsSettings(Group):
     """The channels of a search."""
 
-    exact: ChannelSettings = Field(default=ChannelSettings(), description="codes, identifiers and phrases as written")
+    exact: ChannelSettings = Field(
+        default=ChannelSettings(weight=2.0), description="codes, identifiers and phrases as written"
+    )
     original: ChannelSettings = Field(default=ChannelSettings(), description="BM25 over stems of the query's languages")
     general: ChannelSettings = Field(default=ChannelSettings(), description="BM25 over unstemmed words")
     translated: ChannelSettings = Field(default=ChannelSettings(), description="BM25 with the translated query")

@@ -146,7 +146,8 @@ def test_without_vectors_words_answer(generation, embedder):
     response = ask(retriever_of(generation, settings=settings, embedder=embedder), "ERR_1205 partition delete")
     assert reasons(response) == {Reason.DENSE_UNAVAILABLE}
     assert "dense" not in response.trace.channel_counts
-    assert response.passages and all("ERR_1205" in one.citation.original_quote for one in response.passages[:2])
+    assert {"en/queues.md", "zh/fenqu.md"} <= set(uris(response)[:3])
+    assert "ERR_1205" in response.passages[0].citation.original_quote
 
 
 class Reader:
