@@ -24,16 +24,22 @@ class ChannelSettings(Group):
 
 
 class ChannelsSettings(Group):
-    """The channels of a search."""
+    """The channels of a search. Their weights were tuned on half of parallel collections: benchmarks/RESULTS.md."""
 
     exact: ChannelSettings = Field(
         default=ChannelSettings(weight=2.0), description="codes, identifiers and phrases as written"
     )
-    original: ChannelSettings = Field(default=ChannelSettings(), description="BM25 over stems of the query's languages")
-    general: ChannelSettings = Field(default=ChannelSettings(), description="BM25 over unstemmed words")
-    translated: ChannelSettings = Field(default=ChannelSettings(), description="BM25 with the translated query")
+    original: ChannelSettings = Field(
+        default=ChannelSettings(weight=0.5), description="BM25 over stems of the query's languages"
+    )
+    general: ChannelSettings = Field(default=ChannelSettings(weight=0.25), description="BM25 over unstemmed words")
+    translated: ChannelSettings = Field(
+        default=ChannelSettings(weight=0.5), description="BM25 with the translated query"
+    )
     dense: ChannelSettings = Field(default=ChannelSettings(), description="multilingual vectors")
-    alias: ChannelSettings = Field(default=ChannelSettings(), description="other names of what the query names")
+    alias: ChannelSettings = Field(
+        default=ChannelSettings(weight=0.5), description="other names of what the query names"
+    )
 
 
 class CohortWeights(Group):
@@ -49,7 +55,7 @@ class FusionSettings(Group):
 
     rank_constant: float = Field(default=60.0, ge=0, le=10_000, description="k of 1 / (k + rank)")
     cross_language: _Weights = Field(
-        default={"original": 0.05, "general": 0.05},
+        default={"original": 0.1, "general": 0.1},
         description="channel -> factor where query and passage are of two languages: common words are mostly chance",
     )
     cohorts: tuple[CohortWeights, ...] = Field(default=(), description="weights by language pair; the most exact wins")

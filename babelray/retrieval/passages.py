@@ -1,7 +1,7 @@
 """From the kept candidates to passages that can be cited: cut again for the query, or as they were indexed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from babelray.config import QascSettings
 from babelray.index.access import CompiledScope
@@ -144,11 +144,11 @@ def _ordered(candidates: Sequence[Candidate], cut: Sequence[Draft], exact: Seque
         place.setdefault(one.document, number)
     ranked = list(enumerate([*cut, *exact], start=1))
 
-    def order(item: tuple[int, Draft]) -> tuple[float, int]:
-        rank, draft = item
-        return -(1 / (ORDER_CONSTANT + place[draft.candidate.document]) + 1 / (ORDER_CONSTANT + rank)), rank
-
-    return [draft for _, draft in sorted(ranked, key=order)]
+    scored = [
+        (1 / (ORDER_CONSTANT + place[draft.candidate.document]) + 1 / (ORDER_CONSTANT + rank), rank, draft)
+        for rank, draft in ranked
+    ]
+    return [replace(draft, score=score) for score, _, draft in sorted(scored, key=lambda item: (-item[0], item[1]))]
 
 
 def _nearest(generation: OpenGeneration, candidates: Sequence[Candidate], start: int, end: int) -> Candidate:

@@ -21,7 +21,6 @@ EXACT_TYPES = frozenset(AnchorType) | {ConstraintType.COMMAND, ConstraintType.QU
 
 TYPE_WEIGHTS: Mapping[QueryType, Mapping[Channel, float]] = {
     QueryType.EXACT_IDENTIFIER: {Channel.EXACT: 3.0, Channel.DENSE: 0.5},
-    QueryType.ALIAS: {Channel.ALIAS: 1.5},
 }
 """Factors on the channels' weights by type of query."""
 

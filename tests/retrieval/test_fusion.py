@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelray.config import ChannelsSettings, CohortWeights, FusionSettings
+from babelray.config import ChannelSettings, ChannelsSettings, CohortWeights, FusionSettings
 from babelray.retrieval.channels import Channel, Found
 from babelray.retrieval.fusion import CohortTable, fuse
 
@@ -53,7 +53,8 @@ def test_the_most_exact_cohort_wins():
             CohortWeights(weights={"dense": 1.5}),
         )
     )
-    table = CohortTable(ChannelsSettings(), fusion)
+    equal = ChannelsSettings(**dict.fromkeys(Channel, ChannelSettings()))
+    table = CohortTable(equal, fusion)
     assert table.weights("zh-Hans", "en")[Channel.DENSE] == 4.0
     assert table.weights("zh-Hans", "en")[Channel.ORIGINAL] == 0.5
     assert table.weights("zh-Hant", "en")[Channel.DENSE] == 2.0
@@ -62,7 +63,8 @@ def test_the_most_exact_cohort_wins():
 
 
 def test_words_count_less_where_two_known_languages_meet():
-    table = CohortTable(ChannelsSettings(), FusionSettings(cross_language={"original": 0.25}))
+    equal = ChannelsSettings(**dict.fromkeys(Channel, ChannelSettings()))
+    table = CohortTable(equal, FusionSettings(cross_language={"original": 0.25}))
     assert table.weights("zh-Hans", "en")[Channel.ORIGINAL] == 0.25
     assert table.weights("zh-Hans", "en")[Channel.DENSE] == 1.0
     for query, passage in (("zh-Hans", "zh-Hant"), ("und", "en"), ("en", "zxx"), ("en", "en")):
