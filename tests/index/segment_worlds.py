@@ -69,14 +69,14 @@ def embedded(rng, documents, refused=()):
     )
 
 
-def random_documents(rng, count, prefix):
+def random_documents(rng, count, prefix, words=WORDS):
     def moment():
         return NOW + timedelta(microseconds=int(rng.integers(-1, 2))) if rng.random() < 0.15 else None
 
     return [
         prepared_document(
             f"{prefix}{number}",
-            [" ".join(str(word) for word in rng.choice(WORDS, 6)) for _ in range(int(rng.integers(1, 4)))],
+            [" ".join(str(word) for word in rng.choice(words, 6)) for _ in range(int(rng.integers(1, 4)))],
             random_values(rng),
             valid_from=moment(),
             valid_to=moment(),
@@ -105,9 +105,9 @@ def always_probe(nprobe=2, refine=4):
     return SearchPlan(refine=refine, steps=(step,))
 
 
-def open_world(store, root, rng, kind="flat", plan=None, segments=2, documents=12):
+def open_world(store, root, rng, kind="flat", plan=None, segments=2, documents=12, words=WORDS):
     """Random documents in a few segments, registered and opened; with the documents by segment."""
-    corpora = [random_documents(rng, documents, f"s{number}d") for number in range(segments)]
+    corpora = [random_documents(rng, documents, f"s{number}d", words) for number in range(segments)]
     declared = {AccessValues.of(one.document) for corpus in corpora for one in corpus}
     class_of = register_classes(store, "main", declared)
     opened = []
