@@ -81,7 +81,8 @@ def test_a_deleted_document_is_gone_from_the_next_search(configured, published):
 
 def test_text_output_shows_titles_channels_and_what_was_done_without(configured):
     output = run("pod", "--tenant", "a", "--group", "dev").output
-    assert "1. " in output and "> Top" in output and "original #" in output
+    assert "1. " in output and "> Top" in output and "dense #" in output
+    assert "done without: lang_low_confidence" in output
     assert "nothing that this caller may see" in run("pod", "--tenant", "nobody").output
 
 
