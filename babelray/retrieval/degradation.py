@@ -15,6 +15,7 @@ class Reason(StrEnum):
     RERANK_UNAVAILABLE = "rerank_unavailable"
     RERANK_LANGUAGE_UNSUPPORTED = "rerank_language_unsupported"
     PREVIEW_TRANSLATION_FAILED = "preview_translation_failed"
+    ANALYZER_CHANGED = "analyzer_changed"
     SCOPE_RESOLUTION_FAILED = "scope_resolution_failed"
 
 

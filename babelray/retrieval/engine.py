@@ -41,6 +41,7 @@ from babelray.retrieval.sinks import PlanSink
 from babelray.retrieval.trace import StageClock
 from babelray.retrieval.translation import QueryTranslator
 from babelray.retrieval.wordings import Wordings, find_wordings
+from babelray.text.analysis import analyzer_version
 from babelray.text.language import LanguagePolicy
 
 logger = logging.getLogger(__name__)
@@ -101,6 +102,7 @@ class Retriever:
         self._validity = ValidityPeriods(generation)
         self._evidence_languages = evidence_languages(generation)
         self._versions = _versions(generation, parts)
+        self._lasting = _lasting(generation)
 
     def retrieve(
         self, request: Request, scope: AccessScope, *, request_id: str | None = None, now: datetime | None = None
@@ -118,7 +120,7 @@ class Retriever:
             InputError: The query is empty or too long.
             ModelKeyMismatch: The embedder is of another space than the generation.
         """
-        run = _Run(request_id or uuid.uuid4().hex, request, now or datetime.now(UTC))
+        run = self._begin(request, request_id, now)
         with run.clock.stage("scope"):
             compiled = self._resolve(run, scope)
         with run.clock.stage("analysis"):
@@ -159,7 +161,7 @@ class Retriever:
         if made_for != here:
             fix = "open the generation that the plan was made for"
             raise InputError("the plan was made for another generation", got=made_for, allowed=here, fix=fix)
-        run = _Run(uuid.uuid4().hex, request, datetime.now(UTC))
+        run = self._begin(request, None, None)
         with run.clock.stage("scope"):
             compiled = self._resolve(run, scope)
         renewed = plan.model_copy(update={"scope_digest": compiled.digest, "access_revision": compiled.revision})
@@ -170,6 +172,9 @@ class Retriever:
     def close(self) -> None:
         """Let the threads go."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self, request: Request, request_id: str | None, now: datetime | None) -> _Run:
+        return _Run(request_id or uuid.uuid4().hex, request, now or datetime.now(UTC), degraded=list(self._lasting))
 
     def _resolve(self, run: _Run, scope: AccessScope) -> CompiledScope:
         asked = run.request
@@ -275,6 +280,15 @@ class Retriever:
 
 def _dense_texts(analysis: QueryAnalysis) -> list[str]:
     return [one.text for one in planner.own_variants(analysis) if one.purpose is Purpose.MULTILINGUAL_DENSE]
+
+
+def _lasting(generation: OpenGeneration) -> list[Degradation]:
+    """What every answer from this generation is made without."""
+    built, here = generation.manifest.analyzer_version, analyzer_version()
+    if built == here:
+        return []
+    fallback = "words are cut by other rules than the index was; reindex (only its last step is done again)"
+    return [Degradation(Reason.ANALYZER_CHANGED, fallback, f"index {built}, here {here}")]
 
 
 def _versions(generation: OpenGeneration, parts: Parts) -> dict[str, str]:

@@ -156,7 +156,8 @@ def _nearest(generation: OpenGeneration, candidates: Sequence[Candidate], start:
 
     def shared(one: Candidate) -> int:
         chunks, row = generation.segments[one.place[0]].chunks, one.place[1]
-        return max(min(end, chunks["end"][row].as_py()) - max(start, chunks["start"][row].as_py()), 0)
+        first, last = int(chunks["start"][row].as_py()), int(chunks["end"][row].as_py())
+        return max(min(end, last) - max(start, first), 0)
 
     return max(candidates, key=lambda one: (shared(one), -one.rank))
 

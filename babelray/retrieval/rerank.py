@@ -69,12 +69,12 @@ def score_pairs(
         Scores; a passage for whose language pair the model was not made is left out. Under the strategy `best` a
         passage has the better score of the original and the translated query.
     """
-    queries = {"original": [], "translated": []} if settings.pairs == "best" else {settings.pairs: []}
+    kinds = ("original", "translated") if settings.pairs == "best" else (settings.pairs,)
     pairs: dict[str, list[int]] = {}
     unsupported: dict[str, None] = {}
     for number, (_, language) in enumerate(passages):
         asked = []
-        for kind in queries:
+        for kind in kinds:
             text, of = _query_for(kind, analysis, translations, language)
             if reranker.supports(of, language):
                 asked.append(text)

@@ -110,7 +110,7 @@ def find_names(analysis: QueryAnalysis, aliases: AliasTable, scope: AccessScope)
     clarifications = tuple(_clarification(items) for _, items in sorted(unclear.items()))
     letters = sum(char.isalnum() for char in analysis.text)
     covered = sum(end - start for start, end in unclear)
-    degraded = ()
+    degraded: tuple[Degradation, ...] = ()
     if unclear:
         detail = f"{len(unclear)} names, {sum(map(len, unclear.values()))} meanings"
         degraded = (Degradation(Reason.GLOSSARY_AMBIGUOUS, "the name as the query has it", detail),)
@@ -161,7 +161,9 @@ def translate(
     if not targets:
         return Wordings()
     outcome = translate_query(analysis, targets, translator, tenant_id=tenant_id, deadline_seconds=deadline_seconds)
-    variants, faithful, degraded = [], {}, list(outcome.failures)
+    variants: list[Variant] = []
+    faithful: dict[str, str] = {}
+    degraded = list(outcome.failures)
     for variant in outcome.variants:
         problems = variant.problems or check_drift(
             analysis, variant.text, variant.language, check_language=policy, translated=True

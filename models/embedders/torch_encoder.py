@@ -126,7 +126,8 @@ class TorchEncoder:
         Returns:
             Tokens computed, padding included, and the positions of texts that do not fit in memory alone.
         """
-        padded_tokens, refused = 0, []
+        padded_tokens = 0
+        refused: list[int] = []
         while True:
             try:
                 members = pending.popleft()

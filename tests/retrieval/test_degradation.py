@@ -237,3 +237,9 @@ def test_a_degraded_answer_is_not_remembered(generation):
     retriever = retriever_of(generation, embedder=Recovering(UpstreamError("down")))
     assert reasons(ask(retriever, "partition delete queue")) == {Reason.DENSE_UNAVAILABLE}
     assert not reasons(ask(retriever, "partition delete queue"))
+
+
+def test_an_index_of_other_word_rules_says_so(generation, monkeypatch):
+    monkeypatch.setattr("babelray.retrieval.engine.analyzer_version", lambda: "analysis-0")
+    response = ask(retriever_of(generation), "partition delete queue")
+    assert reasons(response) == {Reason.ANALYZER_CHANGED} and response.passages
