@@ -133,13 +133,19 @@ def best_chunks(
 
 
 def top_sentences(
-    query: NDArray[np.float32],
-    pool: Sequence[DocumentSentences],
-    words: Mapping[str, Words],
-    budget: int,
-    around: int = 0,
-) -> dict[str, list[Span]]:
-    """The most similar sentences; with `around` so many neighbours on each side, as the sentence-window method does."""
+    query: NDArray[np.float32], pool: Sequence[DocumentSentences], words: Mapping[str, Words], budget: int,
+    around: int = 0, *, whole: bool = False,
+) -> dict[str, list[Span]]:  # fmt: skip
+    """The most similar sentences; with `around` so many neighbours on each side, as the sentence-window method does.
+
+    Args:
+        query: float32 (d,).
+        pool: Documents.
+        words: Of the documents.
+        budget: Tokens.
+        around: Neighbours on each side.
+        whole: Pass over a sentence that does not fit, as QASC does, instead of cutting it off.
+    """
     scored = [(-float(score), one.doc_id, at, one) for one in pool for at, score in enumerate(one.vectors @ query)]
     units, seen = [], set()
     for _, name, at, one in sorted(scored, key=lambda item: item[:3]):
@@ -147,14 +153,18 @@ def top_sentences(
             if (name, near) not in seen:
                 seen.add((name, near))
                 units.append((name, (int(one.starts[near]), int(one.ends[near]))))
-    return fill(units, words, budget)
+    return fill(units, words, budget, whole=whole)
 
 
-def fill(units: Sequence[tuple[str, Span]], words: Mapping[str, Words], budget: int) -> dict[str, list[Span]]:
-    """Units in their order until the budget is used up; the last one is cut off."""
+def fill(
+    units: Sequence[tuple[str, Span]], words: Mapping[str, Words], budget: int, *, whole: bool = False
+) -> dict[str, list[Span]]:
+    """Units in their order until the budget is used up; the last one is cut off, or with `whole` passed over."""
     returned: dict[str, list[Span]] = {}
     for name, (start, end) in units:
         last, used, shortened = words[name].cut(start, end, budget)
+        if shortened and whole:
+            continue
         if used:
             returned.setdefault(name, []).append((start, last))
         budget -= used

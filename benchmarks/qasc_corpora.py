@@ -11,7 +11,7 @@ import numpy as np
 from measuring import OUT
 from numpy.typing import NDArray
 
-from babelray.config import BundledE5Settings, TextSettings
+from babelray.config import BundledE5Settings, BundledMiniLmSettings, EmbedderSettings, TextSettings
 from babelray.evaluation.cases import EvidenceCase, EvidenceSet, load_clapnq, load_xquad_long
 from babelray.index.document_sentences import DocumentSentences
 from babelray.keys import ModelKey, Role
@@ -23,7 +23,11 @@ from babelray.text.types import Document, PreparedDocument
 from models.identifier import FastTextIdentifier
 from models.registry import build_embedder, ensure_on_node, model_key
 
-SETTINGS = BundledE5Settings(kind="bundled-e5")
+EMBEDDERS: dict[str, EmbedderSettings] = {
+    "bundled-e5": BundledE5Settings(kind="bundled-e5"),
+    "bundled-minilm": BundledMiniLmSettings(kind="bundled-minilm"),
+}
+"""The second one is English only: it shows what of the first one's results is the model's."""
 SAVE_EVERY = 512
 """Texts between two writes of the kept vectors, so that a run that is cut off loses little."""
 
@@ -39,16 +43,17 @@ def load_sets(data: Path) -> dict[str, EvidenceSet]:
 
 
 class KeptVectors:
-    """Vectors of the default model by text, kept in an .npz file under `benchmarks/out`.
+    """Vectors of one model by text, kept in an .npz file under `benchmarks/out`.
 
     Args:
         cache: Folder of converted models.
         threads: CPU threads of the encoder.
+        embedder: Name in `EMBEDDERS`.
     """
 
-    def __init__(self, cache: Path, threads: int) -> None:
-        self._cache, self._threads = cache, threads
-        self._path = OUT / "qasc_vectors" / "bundled_e5.npz"
+    def __init__(self, cache: Path, threads: int, embedder: str = "bundled-e5") -> None:
+        self._cache, self._threads, self._settings = cache, threads, EMBEDDERS[embedder]
+        self._path = OUT / "qasc_vectors" / f"{embedder}.npz"
         self._embedder: Embedder | None = None
         self._known: dict[str, NDArray[np.float32]] = {}
         if self._path.exists():
@@ -58,8 +63,8 @@ class KeptVectors:
     @property
     def key(self) -> ModelKey:
         """Model key of the vectors."""
-        ensure_on_node(SETTINGS, self._cache)
-        return model_key(SETTINGS, self._cache)
+        ensure_on_node(self._settings, self._cache)
+        return model_key(self._settings, self._cache)
 
     def get(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """float32 (n, d), as the store gives them: rounded to fp16, except for queries."""
@@ -79,8 +84,8 @@ class KeptVectors:
 
     def _load(self) -> Embedder:
         if self._embedder is None:
-            ensure_on_node(SETTINGS, self._cache)
-            self._embedder = build_embedder(SETTINGS, self._cache, threads=self._threads)
+            ensure_on_node(self._settings, self._cache)
+            self._embedder = build_embedder(self._settings, self._cache, threads=self._threads)
         return self._embedder
 
     def _save(self) -> None:
@@ -167,11 +172,13 @@ def tuning_half(doc_id: str) -> bool:
     return hashlib.sha256(article.encode()).digest()[0] % 2 == 0
 
 
-def load_stored(data: Path, vectors: KeptVectors, most: int = 5) -> list[StoredSet]:
-    """All sets with the `most` documents of each question whose best chunk is most similar to it."""
+def load_stored(data: Path, vectors: KeptVectors, most: int = 5, only: Sequence[str] | None = None) -> list[StoredSet]:
+    """All sets, or some, with the `most` documents of each question whose best chunk is most similar to it."""
     made = []
     kept: dict[str, dict[str, DocumentSentences]] = {}
     for name, collection in load_sets(data).items():
+        if only and name not in only:
+            continue
         corpus = name.split()[0] + name[-2:]
         documents = kept.setdefault(corpus, {}) or stored(prepare(collection, TextSettings()), vectors)
         kept[corpus] = documents
