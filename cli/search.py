@@ -151,6 +151,9 @@ def _print_passage(console: Console, passage: Passage) -> None:
     places = ", ".join(f"{name} #{place.rank}" for name, place in passage.channels.items())
     console.print(f"\n[bold]{passage.rank}. {escape(heading)}[/]  [dim]{escape(cited.source_language)}[/]")
     console.print(f"[dim]{escape(cited.source_uri)} [{cited.start}:{cited.end}]  {passage.score:.3f}: {places}[/]")
+    if passage.suspicions:
+        kinds = ", ".join(sorted({one.kind for one in passage.suspicions}))
+        console.print(f"[yellow]suspicious: {escape(kinds)}[/]")
     console.print(escape(_shortened(cited.original_quote)))
     if passage.preview is not None:
         console.print(f"[dim italic]machine translation: {escape(_shortened(passage.preview.text))}[/]")

@@ -9,7 +9,9 @@ from babelray.retrieval.citations import CitedText, cite_spans
 from babelray.retrieval.degradation import Degradation
 from babelray.retrieval.passages import Draft
 from babelray.retrieval.previews import Previewer
+from babelray.retrieval.query import Suspicion
 from babelray.retrieval.request import Passage
+from babelray.text.suspicion import find_suspicions
 
 
 def cite_passages(
@@ -58,5 +60,9 @@ def _passage(generation: OpenGeneration, rank: int, draft: Draft, cited: CitedTe
         seeds=draft.seeds,
         channels=places_of(draft.candidate),
         chunk_id=opened.chunks["chunk_id"][row].as_py(),
+        suspicions=tuple(
+            Suspicion(kind=one.kind, start=draft.start + one.start, end=draft.start + one.end, detail=one.detail)
+            for one in find_suspicions(cited.citation.original_quote)
+        ),
         knowledge_base_id=opened.documents["knowledge_base_id"][draft.candidate.document[1]].as_py(),
     )

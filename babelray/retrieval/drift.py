@@ -9,6 +9,14 @@ there. So a translation may turn `fails` into 不能, but not `supports` into �
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from babelray.retrieval.drift_judge import (
+    CalibrationCase,
+    DriftVerdict,
+    FieldAccuracy,
+    SemanticDriftJudge,
+    calibrate_judge,
+    read_calibration,
+)
 from babelray.retrieval.drift_names import added_names, lost_names
 from babelray.retrieval.plan import DriftProblem
 from babelray.retrieval.query import AnchorRecord, QueryAnalysis
@@ -19,11 +27,24 @@ from babelray.text.query_anchors import ConstraintType, QueryAnchor, find_query_
 from babelray.text.query_numbers import readings
 from babelray.text.scripts import COMMON, count_scripts
 
+__all__ = [
+    "CalibrationCase",
+    "DriftVerdict",
+    "FieldAccuracy",
+    "SemanticDriftJudge",
+    "calibrate_judge",
+    "check_drift",
+    "check_placeholders",
+    "read_calibration",
+]
+
 Found = AnchorRecord | QueryAnchor
 
 _NUMERIC = {ConstraintType.NUMBER, ConstraintType.QUANTITY, ConstraintType.PERCENTAGE}
 _YEAR_DIGITS = 4
 _FOREIGN_SHARE = 0.5
+# One Han character says as much as two or three Latin letters.
+_LETTER_WEIGHTS = {"Hani": 2.5, "Hira": 1.5, "Kana": 1.5, "Hang": 2.0}
 
 
 def check_drift(
@@ -173,10 +194,14 @@ def _dates(query: Sequence[Found], variant: Sequence[Found]) -> Iterator[DriftPr
 
 
 def _is_year_of(date: str, anchors: Sequence[Found]) -> bool:
+    """Whether the other side has a year or decade in another form: `1981` for 1981年, `70s` for `1970s`."""
     year = date.removesuffix("s")
-    if len(year) != _YEAR_DIGITS or not year.isdigit():
+    if not year.isdigit():
         return False
-    return any(one.normalized.split(" ")[0] == year for one in _of(anchors, *_NUMERIC, ConstraintType.DATE))
+    others = {one.normalized.split(" ")[0].removesuffix("s") for one in _of(anchors, *_NUMERIC, ConstraintType.DATE)}
+    if date.endswith("s"):
+        return any(other[-2:] == year[-2:] for other in others if other.isdigit())
+    return len(year) == _YEAR_DIGITS and year in others
 
 
 def _comparisons(query: Sequence[Found], variant: Sequence[Found]) -> Iterator[DriftProblem]:
@@ -246,11 +271,11 @@ def _language(
         if _has_prose(analysis):
             yield DriftProblem(kind="language", expected=language, got="unchanged")
         return
-    counts = {script: number for script, number in count_scripts(natural).items() if script != COMMON}
-    written = evidence.languages()[target].scripts if target in evidence.languages() else frozenset(counts)
-    inside = sum(number for script, number in counts.items() if script in written)
-    if inside < _FOREIGN_SHARE * sum(counts.values()) and _has_prose(analysis):
-        yield DriftProblem(kind="language", expected=language, got=max(counts, key=lambda one: (counts[one], one)))
+    weights = _script_weights(natural, analysis.text)
+    written = evidence.languages()[target].scripts if target in evidence.languages() else frozenset(weights)
+    inside = sum(weight for script, weight in weights.items() if script in written)
+    if inside < _FOREIGN_SHARE * sum(weights.values()) and _has_prose(analysis):
+        yield DriftProblem(kind="language", expected=language, got=max(weights, key=lambda one: (weights[one], one)))
         return
     if policy is None:
         return
@@ -258,6 +283,17 @@ def _language(
     found = language_of(verdict.language)
     if not verdict.low_confidence and found == source and found != target:
         yield DriftProblem(kind="language", expected=language, got=verdict.language)
+
+
+def _script_weights(text: str, source: str) -> dict[str, float]:
+    """How much of a text is in each script, words that it took over from its source left out."""
+    taken = set(evidence.words_of(source))
+    words = "".join(f" {word}" for word in evidence.words_of(text) if word not in taken)
+    return {
+        script: number * _LETTER_WEIGHTS.get(script, 1.0)
+        for script, number in count_scripts(words).items()
+        if script != COMMON
+    }
 
 
 def _has_prose(analysis: QueryAnalysis) -> bool:

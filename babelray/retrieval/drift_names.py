@@ -48,6 +48,9 @@ def lost_names(
             continue
         if (one.type, one.normalized) in spelled or holds(plain, one.value, one.type):
             continue
+        # Product names are written with small letters as often as not (`Sky digital`); codes are case-sensitive.
+        if one.type == ConstraintType.ENTITY and holds(plain.casefold(), one.value.casefold(), one.type):
+            continue
         if one.type == AnchorType.ACRONYM and one.normalized in meanings:
             continue
         kind = "entity_drift" if one.type == ConstraintType.ENTITY else "anchor_loss"

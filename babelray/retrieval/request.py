@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from babelray.retrieval.citations import Citation, Preview
-from babelray.retrieval.query import QueryAnalysis, Record
+from babelray.retrieval.query import QueryAnalysis, Record, Suspicion
 from babelray.retrieval.trace import ChannelPlace, DegradationTrace, Trace
 
 
@@ -64,6 +64,8 @@ class Passage(Record):
         tokens: By the model-free counter.
         seeds: Spans of the sentences that the passage was grown from; empty where chunks stayed as indexed.
         channels: Places of the best candidate that the passage comes from.
+        suspicions: What in the quote may be meant to deceive a reader or a model (confusable letters, hidden
+            characters, instructions), by its place in the original. Whoever hands the quote to a model should know.
     """
 
     rank: int
@@ -74,6 +76,7 @@ class Passage(Record):
     channels: dict[str, ChannelPlace] = Field(default_factory=dict)
     chunk_id: str = ""
     knowledge_base_id: str = ""
+    suspicions: tuple[Suspicion, ...] = ()
     preview: Preview | None = None
 
 
