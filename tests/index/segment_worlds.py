@@ -15,6 +15,7 @@ from babelray.index.shards import EmbeddedShard
 from babelray.index.vector_report import PlanStep, SearchPlan
 from babelray.index.vectors import train
 from babelray.keys import ModelKey
+from babelray.text.anchors import exact_tokens
 from babelray.text.types import Block, BlockKind, Chunk, Document, PreparedDocument, Sentence
 from tests.index.access_worlds import random_values
 
@@ -41,7 +42,19 @@ def prepared_document(doc_id, lines, values=None, title="", valid_from=None, val
     blocks = tuple(Block(BlockKind.PARAGRAPH, *span, section_path=("Top", doc_id), language=language) for span in spans)
     sentences = tuple(Sentence(*span, block=at, tokens=5) for at, span in enumerate(spans))
     chunks = tuple(
-        Chunk(f"{doc_id}#{at}", *span, at, at, (at,), lines[at], title or doc_id, (language,), {"Latn": 1.0}, 5)
+        Chunk(
+            f"{doc_id}#{at}",
+            *span,
+            at,
+            at,
+            (at,),
+            lines[at],
+            title or doc_id,
+            (language,),
+            {"Latn": 1.0},
+            5,
+            exact_tokens(lines[at]),
+        )
         for at, span in enumerate(spans)
     )
     return PreparedDocument(document, blocks, sentences, chunks)
