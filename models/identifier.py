@@ -46,6 +46,12 @@ def _model_digest() -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
+@lru_cache(maxsize=1)
+def _version() -> str:
+    # Every query asks; reading the package's metadata takes longer than identifying the language.
+    return f"{_PACKAGE}-{package_version(_PACKAGE)}-{_model_digest()}-{_CLEANING}"
+
+
 class FastTextIdentifier:
     """Distribution over 176 languages from the characters of a text alone; implements `LanguageIdentifier`.
 
@@ -55,7 +61,7 @@ class FastTextIdentifier:
     @property
     def version(self) -> str:
         """Package, its version, digest of the weights, version of the cleaning."""
-        return f"{_PACKAGE}-{package_version(_PACKAGE)}-{_model_digest()}-{_CLEANING}"
+        return _version()
 
     def identify(self, texts: Sequence[str], limit: int = 5) -> list[list[LanguageCandidate]]:
         """For each text up to `limit` candidates, most probable first, ties by tag.
