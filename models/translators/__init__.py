@@ -1,4 +1,4 @@
-"""Translators, and the router that finds a way between two languages."""
+"""Engines that translate, and the router that finds a way between two languages."""
 
 from models.translators.registry import build_translators
 

@@ -4,11 +4,13 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     BertConfig,
+    BertForSequenceClassification,
     BertModel,
     LlamaConfig,
     LlamaModel,
     PreTrainedTokenizerFast,
     XLMRobertaConfig,
+    XLMRobertaForSequenceClassification,
     XLMRobertaModel,
 )
 
@@ -21,7 +23,9 @@ def save_tokenizer(folder, padding_side="right", decoder=False):
     backend = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     single = "$A </s>" if decoder else "<s> $A </s>"
-    backend.post_processor = processors.TemplateProcessing(single=single, special_tokens=[("<s>", 1), ("</s>", 2)])
+    backend.post_processor = processors.TemplateProcessing(
+        single=single, pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
     PreTrainedTokenizerFast(
         tokenizer_object=backend,
         pad_token="<pad>",
@@ -66,3 +70,19 @@ def save_decoder(folder, padding_side):
     )
     LlamaModel(config).save_pretrained(folder)
     save_tokenizer(folder, padding_side, decoder=True)
+
+
+def save_bert_classifier(folder, labels=1, seed=0):
+    """A cross-encoder."""
+    torch.manual_seed(seed)
+    config = BertConfig(**_sizes(max_position_embeddings=32, pad_token_id=0, initializer_range=0.5, num_labels=labels))
+    BertForSequenceClassification(config).save_pretrained(folder)
+    save_tokenizer(folder)
+
+
+def save_xlm_roberta_classifier(folder, labels=1):
+    """A cross-encoder that does not tell the sides of a pair."""
+    torch.manual_seed(0)
+    sizes = _sizes(max_position_embeddings=34, type_vocab_size=1, pad_token_id=0, initializer_range=0.5)
+    XLMRobertaForSequenceClassification(XLMRobertaConfig(**sizes, num_labels=labels)).save_pretrained(folder)
+    save_tokenizer(folder)
