@@ -34,8 +34,9 @@ PROFILES = {
     "precise": QascSettings(profile="precise"),
     "auto": QascSettings(profile="auto"),
 }
-FAMILIES = ("fixed", "fixed, so many", "recursive", "semantic", "top sentences", "sentence window")
-"""Kinds of baselines; of each, the best on the tuning half stands for it. `so many`: it also stops after k chunks."""
+FAMILIES = ("fixed", "fixed, so many", "recursive", "semantic", "top sentences", "whole sentences", "sentence window")
+"""Kinds of baselines; of each, the best on the tuning half stands for it. `so many`: it also stops after k chunks. QASC
+never cuts a sentence, nor do `whole sentences`; every other one fills the budget to the last word."""
 Returned = dict[str, list[Span]]
 Method = Callable[[Question, int], Returned]
 
@@ -99,10 +100,8 @@ def methods(cut: Mapping[str, Cutting], words: Mapping[str, Words]) -> dict[tupl
         made[family, name] = chunks(cutting, None)
         if family == "fixed":
             made |= {("fixed, so many", f"{name}, best {most}"): chunks(cutting, most) for most in (1, 2, 3)}
-    made |= {
-        ("top sentences", f"top sentences, {'whole' if whole else 'cut'}"): sentences(0, whole)
-        for whole in (False, True)
-    }
+    made["top sentences", "top sentences"] = sentences(0, False)
+    made["whole sentences", "top sentences, none cut"] = sentences(0, True)
     made |= {("sentence window", f"sentence window {around}"): sentences(around, False) for around in (1, 2)}
     return made | {("QASC", name): qasc(settings) for name, settings in PROFILES.items()}
 

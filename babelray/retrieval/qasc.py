@@ -17,7 +17,7 @@ from babelray.keys import ModelKey
 from babelray.retrieval.qasc_auto import auto_runs, auto_scores
 from babelray.retrieval.qasc_floor import known_floor
 from babelray.retrieval.qasc_paper import paper_runs
-from babelray.retrieval.qasc_pool import Doubles, Flags, Pool, Run, best_first, build_pool, primary
+from babelray.retrieval.qasc_pool import Doubles, Flags, Pool, Run, best_first, build_pool
 from babelray.retrieval.qasc_units import run_score, unit_runs, unit_scores
 
 Span = tuple[int, int]
@@ -74,10 +74,10 @@ def rechunk(
         ModelKeyMismatch: A document's vectors are of another space than the query.
         InputError: The query is not a vector of that space, or a document is there twice.
     """
-    pool = build_pool(query, documents, key)
+    pool = build_pool(query, documents, key, query_language)
     if settings.profile == "off" or not pool.present.any():
         return []
-    eligible = pool.present & (pool.cosines >= _floors(pool, settings, key, query_language))
+    eligible = pool.present & (pool.cosines >= _floors(pool, settings, key))
     short = _short_documents(pool, settings.whole_below)
     whole = _whole_runs(pool, short, eligible)
     scores, runs = _profile_runs(pool, settings, pool.present & ~short, eligible & ~short, whole)
@@ -102,13 +102,12 @@ def _profile_runs(
             return scores, unit_runs(pool, scores, windows, cuttable, eligible, whole)
 
 
-def _floors(pool: Pool, settings: QascSettings, key: ModelKey, query_language: str | None) -> Doubles:
+def _floors(pool: Pool, settings: QascSettings, key: ModelKey) -> Doubles:
     """Least cosine of each sentence that may be a seed, float64 (n,)."""
     if settings.floor is not None:
         return np.full(len(pool), settings.floor)
     floor = known_floor(key)
-    wanted = primary(query_language) if query_language else ""
-    return np.where([language == wanted for language in pool.languages], floor.same_language, floor.other_language)
+    return np.where(pool.same_language, floor.same_language, floor.other_language)
 
 
 def _short_documents(pool: Pool, whole_below: int) -> Flags:

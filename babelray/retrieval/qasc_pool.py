@@ -1,6 +1,6 @@
 """All sentences of one query's documents in one row of arrays, and runs of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -47,7 +47,7 @@ class Pool:
         starts, ends, tokens: int64 (n,).
         first_of_block, last_of_block: int64 (n,), the sentences that begin and end each sentence's block.
         joins: bool (n,), whether a passage may hold this sentence and the one before it.
-        languages: Primary language of each sentence: `zh` for `zh-Hans`.
+        same_language: bool (n,), whether it is in the language of the query; false where that is not known.
         present: bool (n,), whether it has a vector.
         cosines: float64 (n,) with the query; the pool's lowest where there is no vector.
         parents: float64 (n,), the best cosine of the chunks that hold the sentence; its own where none has a vector.
@@ -63,7 +63,7 @@ class Pool:
     first_of_block: Longs
     last_of_block: Longs
     joins: Flags
-    languages: tuple[str, ...]
+    same_language: Flags
     present: Flags
     cosines: Doubles
     parents: Doubles
@@ -76,13 +76,16 @@ class Pool:
         return int(self.tokens[first : last + 1].sum())
 
 
-def build_pool(query: NDArray[np.float32], documents: Sequence[DocumentSentences], key: ModelKey) -> Pool:
+def build_pool(
+    query: NDArray[np.float32], documents: Sequence[DocumentSentences], key: ModelKey, language: str | None = None
+) -> Pool:
     """Lay the documents side by side and compare their sentences with the query.
 
     Args:
         query: float32 (d,), unit length, encoded as a query by the model of `key`.
         documents: Different ones.
         key: Model key of the query.
+        language: BCP 47 of the query, if known.
 
     Raises:
         ModelKeyMismatch: A document's vectors are of another space.
@@ -96,13 +99,14 @@ def build_pool(query: NDArray[np.float32], documents: Sequence[DocumentSentences
     blocks = _joined([one.blocks for one in kept], np.int64)
     same_document = owner[1:] == owner[:-1]
     same_block = np.concatenate([[False], same_document & (blocks[1:] == blocks[:-1])])[: len(blocks)]
-    prose = np.array([kind not in _APART for one in kept for kind in one.kinds], dtype=bool)
+    prose = _joined([_flags(one.kinds, lambda kind: kind not in _APART) for one in kept], np.bool_)
     both_prose = np.concatenate([[False], same_document & prose[1:] & prose[:-1]])[: len(blocks)]
     first_of_block, last_of_block = _block_ends(same_block)
+    wanted = primary(language) if language else None
     present = _joined([one.has_vector for one in kept], np.bool_)
     cosines = np.where(present, _joined([one.vectors @ query for one in kept], np.float64), np.inf)
     cosines = np.where(present, cosines, cosines.min() if present.any() else 0.0)
-    parents = _joined([_parent_cosines(one, query) for one in kept], np.float64)
+    parents = _parent_cosines(kept, bounds, query)
     return Pool(
         position=tuple(order),
         doc_ids=tuple(one.doc_id for one in kept),
@@ -114,7 +118,7 @@ def build_pool(query: NDArray[np.float32], documents: Sequence[DocumentSentences
         first_of_block=first_of_block,
         last_of_block=last_of_block,
         joins=same_block | both_prose,
-        languages=tuple(primary(tag) for one in kept for tag in one.languages),
+        same_language=_joined([_flags(one.languages, lambda tag: primary(tag) == wanted) for one in kept], np.bool_),
         present=present,
         cosines=cosines,
         parents=np.where(np.isfinite(parents), parents, cosines),
@@ -180,12 +184,25 @@ def _block_ends(same_block: Flags) -> tuple[Longs, Longs]:
     return np.repeat(begins, lengths), np.repeat(begins + lengths - 1, lengths)
 
 
-def _parent_cosines(document: DocumentSentences, query: NDArray[np.float32]) -> Doubles:
-    best = np.full(len(document), -np.inf)
-    cosines = (document.parent_vectors @ query).astype(np.float64)
-    for (first, last), cosine, present in zip(
-        document.parents.tolist(), cosines.tolist(), document.parent_has_vector.tolist(), strict=True
-    ):
-        if present:
-            np.maximum(best[first : last + 1], cosine, out=best[first : last + 1])
+def _parent_cosines(documents: Sequence[DocumentSentences], bounds: Longs, query: NDArray[np.float32]) -> Doubles:
+    """Best cosine of the chunks that hold each sentence of the pool; minus infinity where none has a vector."""
+    best = np.full(int(bounds[-1]), -np.inf)
+    if not documents:
+        return best
+    present = _joined([one.parent_has_vector for one in documents], np.bool_)
+    cosines = _joined([one.parent_vectors @ query for one in documents], np.float64)[present]
+    offsets = np.repeat(bounds[:-1], [len(one.parents) for one in documents])[present]
+    spans = np.concatenate([one.parents for one in documents])[present].astype(np.int64)
+    sizes = spans[:, 1] - spans[:, 0] + 1
+    first = spans[:, 0] + offsets
+    rows = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(first, sizes)
+    np.maximum.at(best, rows, np.repeat(cosines, sizes))
     return best
+
+
+def _flags(values: Sequence[str], test: Callable[[str], bool]) -> Flags:
+    """A test of each value, made once for each different one: a document has few of them."""
+    answers = {value: test(value) for value in set(values)}
+    if len(set(answers.values())) == 1:
+        return np.full(len(values), next(iter(answers.values())))
+    return np.array([answers[value] for value in values], dtype=bool)
