@@ -5,6 +5,7 @@ from pathlib import Path
 from sqlalchemy import Engine, MetaData, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
+from babelray.config.base import without_secrets
 from babelray.errors import ConfigError, UpstreamError
 
 
@@ -29,17 +30,17 @@ def open_database(url: str, metadata: MetaData) -> Engine:
         _make_tables(engine, metadata)
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(
-            "not a database URL", got=safe_url(url), allowed="sqlite:///file.db or any SQLAlchemy URL"
+            "not a database URL", got=without_secrets(url), allowed="sqlite:///file.db or any SQLAlchemy URL"
         ) from error
     except ModuleNotFoundError as error:
         fix = f"pip install {error.name}"
         raise ConfigError(
-            "the database driver is not installed", where=safe_url(url), got=error.name, fix=fix
+            "the database driver is not installed", where=without_secrets(url), got=error.name, fix=fix
         ) from error
     except OperationalError as error:
-        raise UpstreamError("the database does not answer", where=safe_url(url), got=str(error.orig)) from error
+        raise UpstreamError("the database does not answer", where=without_secrets(url), got=str(error.orig)) from error
     except SQLAlchemyError as error:
-        raise UpstreamError("the database refuses", where=safe_url(url), got=type(error).__name__) from error
+        raise UpstreamError("the database refuses", where=without_secrets(url), got=type(error).__name__) from error
     return engine
 
 
@@ -47,7 +48,9 @@ def _make_folder(folder: Path, url: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError("the database's folder cannot be made", where=safe_url(url), got=error.strerror) from error
+        raise ConfigError(
+            "the database's folder cannot be made", where=without_secrets(url), got=error.strerror
+        ) from error
 
 
 def _make_tables(engine: Engine, metadata: MetaData) -> None:
@@ -56,11 +59,3 @@ def _make_tables(engine: Engine, metadata: MetaData) -> None:
     except DBAPIError:
         # Another process may have made them between the look and the making; then a second look finds them.
         metadata.create_all(engine)
-
-
-def safe_url(url: str) -> str:
-    """A URL without its password."""
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return url.split("@")[-1]

@@ -146,3 +146,20 @@ def test_every_setting_is_read_somewhere() -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValidationError):
         Settings().index = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["glossary", "plan_sink"])
+@pytest.mark.parametrize(
+    ("url", "printed"),
+    [
+        ("postgresql+psycopg://me:hun/ter2@db.example.com/plans", "postgresql+psycopg://***@db.example.com/plans"),
+        ("mysql+pymysql://db/x?user=me&password=hunter2&ssl=1", "mysql+pymysql://db/x?user=me&password=***&ssl=1"),
+        ("sqlite:////data/plans.sqlite", "sqlite:////data/plans.sqlite"),
+        ("plans/of@today.jsonl", "plans/of@today.jsonl"),
+    ],
+)
+def test_passwords_of_databases_are_kept_and_never_written_out(name: str, url: str, printed: str) -> None:
+    settings = load_settings(environ={f"BABELRAY_RETRIEVAL__{name.upper()}": url})
+    assert getattr(settings.retrieval, name) == url
+    assert settings.model_dump(mode="json")["retrieval"][name] == printed
+    assert "ter2" not in settings.model_dump_json()

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from babelray.config.base import Group
+from babelray.config.base import DatabaseUrl, Group
 from babelray.config.qasc import QascSettings
 from babelray.config.translation import TranslationSettings
 
@@ -108,7 +108,11 @@ class RetrievalSettings(Group):
     deadlines: DeadlineSettings = Field(default=DeadlineSettings(), description="after which a part is given up")
     caches: CacheSettings = Field(default=CacheSettings(), description="what is remembered")
     entities: tuple[Path, ...] = Field(default=(), description="JSONL files of entities with their other names")
-    glossary: str | None = Field(default=None, description="SQLAlchemy URL of a glossary; its terms are names too")
+    glossary: DatabaseUrl | None = Field(
+        default=None, description="SQLAlchemy URL of a glossary; its terms are names too"
+    )
     pinyin: bool = Field(default=False, description="match Chinese names by pinyin as well: many false friends")
-    plan_sink: str | None = Field(default=None, description="JSONL file, or SQLAlchemy URL, that keeps every plan")
+    plan_sink: DatabaseUrl | None = Field(
+        default=None, description="JSONL file, or SQLAlchemy URL, that keeps every plan"
+    )
     max_query_characters: int = Field(default=2000, ge=16, le=1_000_000, description="longer queries are refused")

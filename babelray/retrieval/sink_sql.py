@@ -11,7 +11,8 @@ from sqlalchemy import Column, Index, MetaData, Row, String, Table, Text, insert
 from sqlalchemy.dialects.mysql import MEDIUMTEXT
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from babelray.database import open_database, safe_url
+from babelray.config.base import without_secrets
+from babelray.database import open_database
 from babelray.errors import InputError, UpstreamError
 from babelray.retrieval.plan import QueryPlan, Variant
 from babelray.retrieval.query import Record
@@ -94,7 +95,7 @@ class PlanTable:
 
     def __init__(self, url: str) -> None:
         self._engine = open_database(url, _METADATA)
-        self._where = safe_url(url)
+        self._where = without_secrets(url)
 
     def insert(self, request_id: str, tenant_id: str, created_at: datetime, plan: QueryPlan, body: str) -> None:
         """Keep a plan; the same one again changes nothing.
