@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from babelray.retrieval.query import AnchorRecord, Freshness
 from babelray.text.query_anchors import ConstraintType
-from babelray.text.query_words import cut_words, word_table
+from babelray.text.query_words import likely_languages, read_words_of
 
 _FIRST_YEAR = 1990
 """Earlier years are what a text is about, and no time at which it could have been written."""
@@ -38,10 +38,10 @@ def find_freshness(
             elif order in {"after", "since"}:
                 start, end = (start if order == "since" else end), None
             return Freshness(start=start, end=end, text=one.value)
-    words = cut_words(text)
-    table = word_table(text, languages)
+    reading = read_words_of(text, (), likely_languages(text, languages))
+    words = reading.words
     for position in range(len(words)):
-        match = table.find(words, position, "recency")
+        match = reading.find(position, "recency")
         if match is not None:
             return Freshness(text=text[words[position].start : words[match.last - 1].end])
     return None

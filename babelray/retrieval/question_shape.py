@@ -7,7 +7,7 @@ from itertools import accumulate
 import regex
 from icu4py.breakers import WordBreaker
 
-from babelray.text.query_words import Match, PhraseTrie, Row, Word, cut_words, word_table
+from babelray.text.query_words import Match, PhraseTrie, Reading, Row, Word, cut_words, likely_languages
 from babelray.text.tables import read_rows
 
 _MAX_SIDE = 12
@@ -40,8 +40,8 @@ class QuestionShape:
 
     def __init__(self, text: str, languages: Sequence[str], kept: Sequence[tuple[int, int]]) -> None:
         self._text = text
-        self._words = cut_words(text, kept)
-        self._trie = _phrases(word_table(text, languages).languages)
+        self._words: Sequence[Word] = cut_words(text, kept)
+        self._reading = Reading(self._words, _phrases(likely_languages(text, languages)))
         self._borders: frozenset[int] | None = None
 
     def sides(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class QuestionShape:
         return asked > 1
 
     def _find(self, position: int, kind: str) -> Match | None:
-        return self._trie.find(self._words, position, kind)
+        return self._reading.find(position, kind)
 
     def _clause_start(self, position: int) -> int:
         while position and not self._is_break(position - 1):

@@ -18,8 +18,15 @@ from babelray.text.anchors import Anchor, AnchorType, find_anchors
 from babelray.text.query_dates import DateFound, find_dates
 from babelray.text.query_names import Name, find_commands, find_entities, find_quoted
 from babelray.text.query_numbers import find_numerals
-from babelray.text.query_quantities import Measured, bounds, find_comparisons, find_quantities, find_ranges
-from babelray.text.query_words import AFFIX, SHIELD, Match, Word, WordTable, cut_words, word_table
+from babelray.text.query_quantities import (
+    Measured,
+    bounds,
+    find_comparisons,
+    find_quantities,
+    find_ranges,
+    without_short_years,
+)
+from babelray.text.query_words import AFFIX, SHIELD, Match, Reading, Word, likely_languages, read_words_of
 
 __all__ = ["ConstraintType", "QueryAnchor", "find_query_anchors"]
 
@@ -65,8 +72,9 @@ class QueryAnchor:
 _STATED = frozenset({"negation", "modality", "order", "scope"})
 _SCANNED = _STATED | {SHIELD, AFFIX, "comparator", "comparator_after"}
 _EMPHASIS = _STATED | {"unit", "comparator"}
+_YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _DOTTED_DATE = re.compile(r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:19|20)\d\d")
-_ROMAN = re.compile(r"(?=[IVX]{2,5}\Z)(X{0,3})(IX|IV|V?I{0,3})")
+_ROMAN = re.compile(r"(?=[IVX]{2,8}\Z)(X{0,3})(IX|IV|V?I{0,3})")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10}
 _NOT_CHINESE = frozenset("不没")
 
@@ -79,17 +87,20 @@ def find_query_anchors(text: str, languages: Sequence[str] = ()) -> list[QueryAn
         languages: BCP 47 tags that it may be in, most probable first. Without any, the tables of the languages are
             read that its scripts and small words speak for.
     """
-    table = word_table(text, languages)
-    exact = [anchor for anchor in find_anchors(text) if not _is_plain(anchor, table)]
-    words = cut_words(text, [(anchor.start, anchor.end) for anchor in exact])
+    known = likely_languages(text, languages)
+    exact = [anchor for anchor in find_anchors(text) if not _is_plain(anchor, known)]
+    table = read_words_of(text, [(anchor.start, anchor.end) for anchor in exact], known)
+    words = table.words
     numerals = {numeral.first: numeral for numeral in find_numerals(words, table)}
     dates = find_dates(words, numerals, table)
     dated = _covered(dates)
     measured = find_quantities(words, {p: n for p, n in numerals.items() if p not in dated}, table)
+    ranges = find_ranges(words, measured, table)
+    measured = without_short_years(measured, ranges)
     bound = bounds(measured, dates) | _exact_bounds(words, exact)
-    spans = [*measured, *find_ranges(words, measured, table), *find_comparisons(words, bound, table)]
+    spans = [*measured, *ranges, *find_comparisons(words, bound, table)]
     constraints = [(one, one.kind) for one in spans] + [(date, "date") for date in dates]
-    found = [_exact(anchor, table) for anchor in exact]
+    found = [_exact(anchor, known) for anchor in exact]
     found += [_of_words(text, words, one, kind) for one, kind in constraints]
     stated, positions = _stated(text, words, table, dated)
     found += stated
@@ -101,14 +112,20 @@ def find_query_anchors(text: str, languages: Sequence[str] = ()) -> list[QueryAn
     return sorted(dict.fromkeys(found), key=lambda one: (one.start, -one.end, one.type, one.normalized))
 
 
-def _is_plain(anchor: Anchor, table: WordTable) -> bool:
+def _is_plain(anchor: Anchor, languages: tuple[str, ...]) -> bool:
     """Whether what looks like an exact name is a word in capitals (NOT, MUST) or a date with dots."""
     if anchor.type is AnchorType.ACRONYM:
-        words = cut_words(anchor.value)
-        match = table.longest(words, 0, _EMPHASIS)
-        return match is not None and match.last == len(words)
-    dotted = anchor.type is AnchorType.VERSION and _DOTTED_DATE.fullmatch(anchor.value)
-    return bool(dotted) and "en" not in table.languages[:1]
+        if _ROMAN.fullmatch(anchor.value):
+            return True
+        alone = read_words_of(anchor.value, (), languages)
+        match = alone.longest(0, _EMPHASIS)
+        return match is not None and match.last == len(alone.words)
+    if anchor.type is not AnchorType.VERSION:
+        return False
+    if anchor.value.isdigit():
+        # `ABC-Logo 2001`: a year, although the end of the word before it is the name of a program.
+        return bool(_YEAR.fullmatch(anchor.value))
+    return bool(_DOTTED_DATE.fullmatch(anchor.value)) and "en" not in languages[:1]
 
 
 def _covered(dates: Sequence[DateFound]) -> set[int]:
@@ -125,10 +142,10 @@ def _exact_bounds(words: Sequence[Word], exact: Sequence[Anchor]) -> dict[int, t
     }
 
 
-def _exact(anchor: Anchor, table: WordTable) -> QueryAnchor:
+def _exact(anchor: Anchor, languages: tuple[str, ...]) -> QueryAnchor:
     normalized = anchor.normalized
     if anchor.type is AnchorType.ACRONYM:
-        match = table.find(cut_words(normalized), 0, "acronym")
+        match = read_words_of(normalized, (), languages).find(0, "acronym")
         normalized = match.row.normalized if match is not None else normalized
     return QueryAnchor(anchor.type, anchor.start, anchor.end, anchor.value, normalized, must_preserve=True)
 
@@ -144,13 +161,13 @@ def _of_name(text: str, name: Name) -> QueryAnchor:
     return QueryAnchor(ConstraintType(name.kind), name.start, name.end, value, normalized, name.sure)
 
 
-def _stated(text: str, words: Sequence[Word], table: WordTable, dated: set[int]) -> tuple[list[QueryAnchor], set[int]]:
+def _stated(text: str, words: Sequence[Word], table: Reading, dated: set[int]) -> tuple[list[QueryAnchor], set[int]]:
     """Negation, obligation, order and restriction, and the positions of their words."""
     found: list[QueryAnchor] = []
     positions: set[int] = set()
     position = 0
     while position < len(words):
-        match = table.longest(words, position, _SCANNED) if position not in dated else None
+        match = table.longest(position, _SCANNED) if position not in dated else None
         if match is None:
             position += 1
             continue
@@ -164,21 +181,23 @@ def _stated(text: str, words: Sequence[Word], table: WordTable, dated: set[int])
                     )
                     positions.update(range(match.first, match.last))
         # Other words stand inside a phrase with a gap: `ne` faut `pas`.
-        position = match.first + 1 if match.row.gapped else match.last
+        is_open = match.row.gapped and match.of(SHIELD) is None
+        position = match.first + 1 if is_open else match.last
     return found, positions
 
 
 def _is_choice(words: Sequence[Word], match: Match) -> bool:
     """Whether 不 or 没 stands between twice the same character: 能不能 asks, and negates nothing."""
-    if match.last - match.first != 1 or words[match.first].text not in _NOT_CHINESE:
+    first = match.first
+    if words[first].text not in _NOT_CHINESE or not 0 < first < len(words) - 1:
         return False
-    return 0 < match.first < len(words) - 1 and words[match.first - 1].text == words[match.last].text
+    return words[first - 1].text == words[first + 1].text
 
 
-def _translated_abbreviations(text: str, words: Sequence[Word], table: WordTable) -> Iterator[QueryAnchor]:
+def _translated_abbreviations(text: str, words: Sequence[Word], table: Reading) -> Iterator[QueryAnchor]:
     """Written-out forms of abbreviations: 联合国 stands for UN."""
     for position in range(len(words)):
-        match = table.find(words, position, "acronym")
+        match = table.find(position, "acronym")
         if match is not None and not match.row.sure:
             start, end = words[position].start, words[match.last - 1].end
             yield QueryAnchor(

@@ -2,20 +2,22 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from babelray.text.anchors import Anchor, AnchorType
 from babelray.text.query_words import Word
-from babelray.text.scripts import COMMON, count_scripts, script_of
+from babelray.text.scripts import COMMON, UNSPACED, count_scripts
 from babelray.text.tables import read_rows, read_words
 
 _QUOTES = {'"': '"', "“": "”", "„": "“”", "«": "»", "「": "」", "『": "』", "`": "`", "《": "》", "＂": "＂"}
+_OPENING = re.compile("[" + "".join(_QUOTES) + "]")
 _TITLE = "《"
 _MAX_QUOTED = 200
 _MAX_COMMAND_WORDS = 6
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _OTHER_SCRIPT_SHARE = 0.2
+_CHARACTER_WEIGHT = 2.5
 # German writes every noun with a capital, so a capital there says nothing of a name.
 _CAPITAL_NOUNS = "de"
 _SENTENCE_END = frozenset('.?!:;¿¡。？！：；"“„«`(')
@@ -31,17 +33,20 @@ class Name(NamedTuple):
     sure: bool
 
 
+@cache
+def _closing(signs: str) -> re.Pattern[str]:
+    return re.compile(f"[{signs}\n]")
+
+
 def find_quoted(text: str) -> Iterator[Name]:
     """The insides of quotation marks, on one line and at most 200 characters; titles in 《》 may be translated."""
     position = 0
-    while position < len(text):
-        closing = _QUOTES.get(text[position])
-        if closing is not None:
-            limit = min(len(text), position + _MAX_QUOTED + 2)
-            end = next((i for i in range(position + 1, limit) if text[i] in closing or text[i] == "\n"), None)
-            if end is not None and text[end] != "\n" and text[position + 1 : end].strip():
-                yield Name("quoted", position + 1, end, text[position] != _TITLE)
-                position = end
+    while (opening := _OPENING.search(text, position)) is not None:
+        position = opening.start()
+        end = _closing(_QUOTES[text[position]]).search(text, position + 1, position + _MAX_QUOTED + 2)
+        if end is not None and end.group() != "\n" and text[position + 1 : end.start()].strip():
+            yield Name("quoted", position + 1, end.start(), text[position] != _TITLE)
+            position = end.start()
         position += 1
 
 
@@ -112,6 +117,8 @@ def find_entities(text: str, words: Sequence[Word], languages: Sequence[str], co
             position += 1
             continue
         start, end = words[position].start, words[last - 1].end
+        if last < len(words) and words[last].kind == "number" and words[last].start == end:
+            end = words[last].end  # Internet2
         if foreign:
             yield Name("entity", start, end, sure=True)
         else:
@@ -135,11 +142,10 @@ def _is_name(word: Word) -> bool:
 
 def _among_other_scripts(text: str) -> bool:
     counts = count_scripts(text)
-    other = sum(number for script, number in counts.items() if script not in {"Latn", COMMON})
-    # One Han character says as much as two or three letters.
-    return other > _OTHER_SCRIPT_SHARE * counts.get("Latn", 0) and other > 0
-
-
-def is_latin(word: Word) -> bool:
-    """Whether a word is written in Latin letters."""
-    return word.kind == "word" and script_of(word.raw[0]) == "Latn"
+    # A character of an unspaced script says as much as two or three letters.
+    other = sum(
+        number * (_CHARACTER_WEIGHT if script in UNSPACED else 1)
+        for script, number in counts.items()
+        if script not in {"Latn", COMMON}
+    )
+    return other > _OTHER_SCRIPT_SHARE * counts.get("Latn", 0)

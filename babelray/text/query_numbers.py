@@ -10,17 +10,18 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from babelray.text.query_words import Match, Word, WordTable
+from babelray.text.query_words import Match, Reading, Word
 
 _DECIMAL_COMMA = frozenset({"de", "es", "fr", "pt", "ru"})
 _SPACED_GROUPS = frozenset({"fr", "ru", "es", "pt"})
 _MAX_DIGITS = 40
 """A longer run of digits is data; exact arithmetic on it would take more than linear time."""
-_MAX_WORDS = 12
+_MAX_WORDS = 24
 _NUMBER_ENDINGS = frozenset({"ordinal_suffix", "decade_suffix", "number"})
 _NUMBER_OR_SHIELD = frozenset({"number", "shield"})
 _GROUPED = re.compile(r"\d{1,3}(?:([.,'])\d{3})(?:\1\d{3})*")
 _ONE_GROUP = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+_LITERAL = re.compile(r"\d++(?:[.,'’٬٫．，]\d++)*+")
 _FLAT = str.maketrans({"’": "'", "．": ".", "，": ",", "٬": ",", "٫": "."})
 
 
@@ -73,12 +74,14 @@ def read_digits(literal: str, *, decimal_comma: bool) -> str | None:
 
 
 def readings(literal: str) -> frozenset[str]:
-    """All values that digits with separators may have, whatever the language."""
+    """All values that digits with separators may have, whatever the language; none where there is more than digits."""
+    if not _LITERAL.fullmatch(literal):
+        return frozenset()
     both = (read_digits(literal, decimal_comma=comma) for comma in (False, True))
     return frozenset(value for value in both if value is not None)
 
 
-def find_numerals(words: Sequence[Word], table: WordTable) -> Iterator[Numeral]:
+def find_numerals(words: Sequence[Word], table: Reading) -> Iterator[Numeral]:
     """All numbers among the words, in order and disjoint. Digits that are part of a name (`x86`, `3D`) are none."""
     position = 0
     while position < len(words):
@@ -93,7 +96,7 @@ def glued(words: Sequence[Word], left: int) -> bool:
     return left + 1 < len(words) and words[left].end == words[left + 1].start
 
 
-def _digits_at(words: Sequence[Word], position: int, table: WordTable) -> Numeral | None:
+def _digits_at(words: Sequence[Word], position: int, table: Reading) -> Numeral | None:
     word = words[position]
     if word.kind != "number" or not _stands_alone(words, position, table):
         return None
@@ -106,7 +109,7 @@ def _digits_at(words: Sequence[Word], position: int, table: WordTable) -> Numera
     return Numeral(position, last, plain(scaled), digits=True)
 
 
-def _stands_alone(words: Sequence[Word], position: int, table: WordTable) -> bool:
+def _stands_alone(words: Sequence[Word], position: int, table: Reading) -> bool:
     """Whether digits belong to no name: no letter glued before them, and behind them only a unit or an ending."""
     if position and glued(words, position - 1) and words[position - 1].kind in {"word", "anchor"}:
         return False
@@ -121,12 +124,12 @@ def _stands_alone(words: Sequence[Word], position: int, table: WordTable) -> boo
         return True
     if unit_at(words, position + 1, table) is not None:
         return True
-    return table.longest(words, position + 1, _NUMBER_ENDINGS) is not None
+    return table.longest(position + 1, _NUMBER_ENDINGS) is not None
 
 
-def unit_at(words: Sequence[Word], position: int, table: WordTable) -> Match | None:
+def unit_at(words: Sequence[Word], position: int, table: Reading) -> Match | None:
     """The unit that a word begins. Units of one letter mean something in one case only: `5 m`, but not `5M`."""
-    match = table.find(words, position, "unit")
+    match = table.find(position, "unit")
     if match is None or len(words[position].raw) > 1 or not words[position].raw.isascii():
         return match
     letter = words[position].raw
@@ -146,10 +149,10 @@ def _spaced_groups(words: Sequence[Word], position: int, language: str) -> tuple
     return literal, last
 
 
-def _scaled(value: Decimal, words: Sequence[Word], position: int, table: WordTable) -> tuple[Decimal, int]:
+def _scaled(value: Decimal, words: Sequence[Word], position: int, table: Reading) -> tuple[Decimal, int]:
     """Multiply by the scale words that follow digits (`1.5 million`, `3万`)."""
     for _ in range(2):
-        match = table.find(words, position, "number")
+        match = table.find(position, "number")
         if match is None or not match.row.normalized.startswith("*"):
             break
         value, position = value * Decimal(match.row.normalized[1:]), match.last
@@ -207,15 +210,15 @@ class _Sum:
         self._pending = None
 
 
-def _words_at(words: Sequence[Word], position: int, table: WordTable) -> Numeral | None:
+def _words_at(words: Sequence[Word], position: int, table: Reading) -> Numeral | None:
     """A number in words, with hyphens and `and` inside where it goes on behind them."""
-    shield = table.longest(words, position, _NUMBER_OR_SHIELD)
+    shield = table.longest(position, _NUMBER_OR_SHIELD)
     if shield is None or shield.of("number") is None:
         return _ordinal_at(words, position, table)
     added, last, taken = _Sum(), position, 0
     while taken < _MAX_WORDS:
         start = last if not taken else _over_joiner(words, last, table)
-        match = table.find(words, start, "number")
+        match = table.find(start, "number")
         character = start < len(words) and words[start].kind == "char"
         if match is None or (character and taken and not glued(words, start - 1)):
             break
@@ -225,13 +228,13 @@ def _words_at(words: Sequence[Word], position: int, table: WordTable) -> Numeral
     return Numeral(position, last, plain(added.value), digits=False)
 
 
-def _over_joiner(words: Sequence[Word], position: int, table: WordTable) -> int:
+def _over_joiner(words: Sequence[Word], position: int, table: Reading) -> int:
     if position < len(words) and words[position].text == "-" and glued(words, position - 1):
         return position + 1
-    joiner = table.find(words, position, "number_joiner")
+    joiner = table.find(position, "number_joiner")
     return joiner.last if joiner is not None else position
 
 
-def _ordinal_at(words: Sequence[Word], position: int, table: WordTable) -> Numeral | None:
-    match = table.find(words, position, "ordinal")
+def _ordinal_at(words: Sequence[Word], position: int, table: Reading) -> Numeral | None:
+    match = table.find(position, "ordinal")
     return Numeral(position, match.last, match.row.normalized, digits=False) if match is not None else None

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from babelray.text.query_dates import DateFound, Numerals
 from babelray.text.query_numbers import Numeral, unit_at
-from babelray.text.query_words import Word, WordTable
+from babelray.text.query_words import Reading, Word
 
+_YEAR_LENGTH = 4
 _MAX_BETWEEN = 3
 """Words between a comparison and its number: `at least about 3`, 至少需要 3."""
 
@@ -26,7 +27,7 @@ class Measured(NamedTuple):
     sure: bool
 
 
-def find_quantities(words: Sequence[Word], numerals: Numerals, table: WordTable) -> list[Measured]:
+def find_quantities(words: Sequence[Word], numerals: Numerals, table: Reading) -> list[Measured]:
     """Percentages, quantities and plain numbers, one for each numeral."""
     found = []
     for numeral in numerals.values():
@@ -34,18 +35,18 @@ def find_quantities(words: Sequence[Word], numerals: Numerals, table: WordTable)
     return found
 
 
-def _percent_before(words: Sequence[Word], numeral: Numeral, table: WordTable) -> Measured | None:
+def _percent_before(words: Sequence[Word], numeral: Numeral, table: Reading) -> Measured | None:
     """百分之五: the sign stands before the number."""
     for length in (3, 4):
         start = numeral.first - length
-        match = table.find(words, start, "percent_before") if start >= 0 else None
+        match = table.find(start, "percent_before") if start >= 0 else None
         if match is not None and match.last == numeral.first:
             return Measured("percentage", start, numeral.last, f"{numeral.value} percent", sure=True)
     return None
 
 
-def _quantity(words: Sequence[Word], numeral: Numeral, table: WordTable) -> Measured:
-    sign = table.find(words, numeral.first - 1, "currency") if numeral.first else None
+def _quantity(words: Sequence[Word], numeral: Numeral, table: Reading) -> Measured:
+    sign = table.find(numeral.first - 1, "currency") if numeral.first else None
     if sign is not None:
         return Measured("quantity", sign.first, numeral.last, f"{numeral.value} {sign.row.normalized}", sure=True)
     unit = unit_at(words, numeral.last, table)
@@ -54,7 +55,7 @@ def _quantity(words: Sequence[Word], numeral: Numeral, table: WordTable) -> Meas
     if unit is None and hyphen and words[numeral.last].start == words[numeral.last - 1].end:
         unit = unit_at(words, numeral.last + 1, table)
     if unit is None:
-        counted = table.find(words, numeral.last, "counter")
+        counted = table.find(numeral.last, "counter")
         sure = numeral.digits or (counted is not None and numeral.value not in {"0", "1", "2"})
         return Measured("number", numeral.first, numeral.last, numeral.value, numeral.digits and sure)
     # `one day`, 一年 and 一次 are said of any day, year or time.
@@ -63,15 +64,15 @@ def _quantity(words: Sequence[Word], numeral: Numeral, table: WordTable) -> Meas
     return Measured(kind, numeral.first, unit.last, f"{numeral.value} {unit.row.normalized}", sure)
 
 
-def find_ranges(words: Sequence[Word], measured: Sequence[Measured], table: WordTable) -> list[Measured]:
+def find_ranges(words: Sequence[Word], measured: Sequence[Measured], table: Reading) -> list[Measured]:
     """Two numbers with a hyphen or a word for `to` between: `3-5`, `3 bis 5`, 3到5天. `and` needs `between` first."""
     found = []
     for left, right in pairwise(measured):
-        between = table.find(words, left.last, "range_between")
+        between = table.find(left.last, "range_between")
         if between is None or between.last != right.first:
             continue
         opened = any(
-            (match := table.find(words, left.first - length, "range_before")) and match.last == left.first
+            (match := table.find(left.first - length, "range_before")) and match.last == left.first
             for length in (1, 2)
             if left.first >= length
         )
@@ -79,8 +80,21 @@ def find_ranges(words: Sequence[Word], measured: Sequence[Measured], table: Word
         if not opened and not sign and words[left.last].text in {"and", "和", "und", "y", "et", "e", "и", "と"}:
             continue
         low, high = left.normalized.split(" ")[0], right.normalized.split(" ")[0]
+        if sign and len(low) == _YEAR_LENGTH and len(high) == _YEAR_LENGTH - 2:
+            high = low[:2] + high
         found.append(Measured("range", left.first, right.last, f"{low}..{high}", left.sure and right.sure))
     return found
+
+
+def without_short_years(measured: Sequence[Measured], ranges: Sequence[Measured]) -> list[Measured]:
+    """The numbers with the second year of a range such as 1620-21 written out."""
+    years = {one.last: one.normalized.partition("..")[2] for one in ranges}
+    return [
+        one._replace(kind="number", normalized=years[one.last])
+        if one.last in years and len(years[one.last]) == len(one.normalized.split(" ")[0]) + 2
+        else one
+        for one in measured
+    ]
 
 
 Bound = Mapping[int, tuple[str, int]]
@@ -94,12 +108,12 @@ def bounds(measured: Sequence[Measured], dates: Sequence[DateFound]) -> dict[int
     return found
 
 
-def find_comparisons(words: Sequence[Word], bound: Bound, table: WordTable) -> list[Measured]:
+def find_comparisons(words: Sequence[Word], bound: Bound, table: Reading) -> list[Measured]:
     """Comparisons with the number that they bind, before or behind it: `>= 3`, `at least 3`, `3 or more`, 3 个以上."""
     found = []
     taken: set[int] = set()
     for position in range(len(words)):
-        match = table.find(words, position, "comparator")
+        match = table.find(position, "comparator")
         if match is None or position in taken:
             continue
         target = _first_bound(words, bound, match.last)
@@ -111,7 +125,7 @@ def find_comparisons(words: Sequence[Word], bound: Bound, table: WordTable) -> l
             taken.update(range(position, target + 1))
     for first, (value, last) in bound.items():
         for start in range(last, min(last + 3, len(words))):
-            match = table.find(words, start, "comparator_after")
+            match = table.find(start, "comparator_after")
             if match is not None and first not in taken:
                 for row in match.rows:
                     found.append(Measured("comparator", first, match.last, f"{row.normalized} {value}", row.sure))
@@ -140,8 +154,14 @@ def _is_arrow(words: Sequence[Word], first: int, last: int) -> bool:
     before = words[first - 1] if first else None
     after = words[last] if last < len(words) else None
     touches = before is not None and before.end == words[first].start and before.text in {"-", "=", "<", ">"}
+    closes_tag = (
+        words[first].text == ">"
+        and first > 1
+        and words[first - 2].text in {"<", "/"}
+        and words[first - 2].end == words[first - 1].start
+    )
     doubled = after is not None and after.start == words[first].end and after.text in {"<", ">", "-"}
-    return touches or doubled
+    return touches or doubled or closes_tag
 
 
 def _joined_sign(words: Sequence[Word], first: int, last: int, normalized: str) -> str:

@@ -8,7 +8,7 @@ means nothing and keeps the shorter entries inside it from being found (不同 h
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import regex
@@ -22,9 +22,10 @@ from babelray.text.tables import read_rows
 ANY_LANGUAGE = "*"
 SHIELD = "shield"
 AFFIX = "negation_affix"
-_MAXGAP = 4
-_AFFIX_MIN = 5
-"""A word that holds an affix has at least so many letters beside it less two: `un*` is no part of `under`."""
+_MAX_GAP = 4
+_MAX_AFFIX = 10
+_AFFIX_REST = 3
+"""Letters that a word has beside its affix, at least."""
 GAP = "…"
 _TABLES = ("constraint_words.tsv", "quantity_words.tsv")
 _CHARACTER = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ーｰ"
@@ -145,7 +146,7 @@ def languages_with_words() -> frozenset[str]:
 
 
 class PhraseTrie:
-    """Phrases as sequences of words; finds the longest that begins at a word. A phrase may have gaps inside."""
+    """Phrases as sequences of words. A phrase may have gaps inside."""
 
     def __init__(self) -> None:
         self._root = _Node()
@@ -166,45 +167,36 @@ class PhraseTrie:
         if row not in node.rows:
             node.rows = (*node.rows, row)
 
-    def longest(self, words: Sequence[Word], position: int, kinds: frozenset[str]) -> Match | None:
-        """The longest phrase that begins at a word and has rows of the classes asked for; only those rows."""
-        last, rows = self._walk(self._root, words, position, kinds)
-        return Match(position, last, rows) if rows else None
+    def begin_at(self, words: Sequence[Word], position: int) -> list[Match]:
+        """All phrases that begin at a word, shortest first."""
+        found: list[Match] = []
+        self._walk(self._root, words, position, position, found)
+        found.sort(key=lambda match: match.last)
+        return found
 
-    def find(self, words: Sequence[Word], position: int, kind: str) -> Match | None:
-        """The longest phrase of one class that begins at a word."""
-        return self.longest(words, position, frozenset({kind}))
-
-    def _walk(
-        self, node: _Node, words: Sequence[Word], position: int, kinds: frozenset[str]
-    ) -> tuple[int, tuple[Row, ...]]:
-        best: tuple[int, tuple[Row, ...]] = (position, ())
+    def _walk(self, node: _Node, words: Sequence[Word], first: int, position: int, found: list[Match]) -> None:
         while True:
-            rows = tuple(row for row in node.rows if row.kind in kinds)
-            if rows:
-                best = position, rows
-            gap = node.children.get(GAP)
-            if gap is not None:
-                best = max(best, self._over_gap(gap, words, position, kinds), key=lambda found: found[0])
+            if node.rows:
+                found.append(Match(first, position, node.rows))
+            if GAP in node.children:
+                self._over_gap(node.children[GAP], words, first, position, found)
             if position >= len(words):
-                return best
+                return
             child = node.children.get(words[position].text)
             if child is None:
-                return best
+                return
             node, position = child, position + 1
 
-    def _over_gap(
-        self, node: _Node, words: Sequence[Word], position: int, kinds: frozenset[str]
-    ) -> tuple[int, tuple[Row, ...]]:
-        """The rest of a phrase behind a gap of one to four words without a break."""
-        for start in range(position, min(position + _MAXGAP, len(words) - 1)):
+    def _over_gap(self, node: _Node, words: Sequence[Word], first: int, position: int, found: list[Match]) -> None:
+        """The rest of a phrase behind a gap of one to four words without a break; the nearest place where it is."""
+        for start in range(position, min(position + _MAX_GAP, len(words) - 1)):
             if words[start].kind == "sign" and words[start].text in _BREAKS:
-                break
+                return
             if words[start + 1].text in node.children:
-                found = self._walk(node, words, start + 1, kinds)
-                if found[1]:
-                    return found
-        return position, ()
+                before = len(found)
+                self._walk(node, words, first, start + 1, found)
+                if len(found) > before:
+                    return
 
 
 class WordTable(PhraseTrie):
@@ -221,25 +213,55 @@ class WordTable(PhraseTrie):
                 else:
                     self.add([[word.text for word in cut_words(part)] for part in phrase.split(GAP)], row)
 
-    def longest(self, words: Sequence[Word], position: int, kinds: frozenset[str]) -> Match | None:
-        """As of any phrases; where there is none, an affix of a word of class `AFFIX` counts too."""
-        match = super().longest(words, position, kinds)
-        if match is not None or AFFIX not in kinds or position >= len(words):
-            return match
-        row = self._affix(words[position])
-        return Match(position, position + 1, (row,)) if row is not None else None
+    def begin_at(self, words: Sequence[Word], position: int) -> list[Match]:
+        """All phrases that begin at a word, shortest first; where there is none, what an affix of the word says."""
+        found = super().begin_at(words, position)
+        row = self._affix(words[position]) if not found else None
+        return found if row is None else [Match(position, position + 1, (row,))]
 
     def _affix(self, word: Word) -> Row | None:
         """What the longest affix of a long word says; a shielding one says nothing."""
         if word.kind != "word" or not self._affixes:
             return None
         text = word.text
-        for length in range(min(len(text) - 1, 8), 1, -1):
+        for length in range(min(len(text) - 1, _MAX_AFFIX), 1, -1):
             for pattern in (f"{text[:length]}*", f"*{text[-length:]}"):
                 row = self._affixes.get(pattern)
-                if row is not None and (row.kind == SHIELD or len(text) >= length + _AFFIX_MIN - 2):
+                if row is not None and (row.kind == SHIELD or len(text) >= length + _AFFIX_REST):
                     return None if row.kind == SHIELD else row
         return None
+
+
+class Reading:
+    """The words of one text together with the phrases that begin at each, found once."""
+
+    def __init__(self, words: Sequence[Word], phrases: PhraseTrie, languages: Sequence[str] = ()) -> None:
+        self.words = words
+        self.languages = tuple(languages)
+        self._phrases = phrases
+        self._found: list[list[Match] | None] = [None] * len(words)
+
+    def longest(self, position: int, kinds: frozenset[str]) -> Match | None:
+        """The longest phrase that begins at a word and has rows of the classes asked for; only those rows."""
+        if not 0 <= position < len(self._found):
+            return None
+        found = self._found[position]
+        if found is None:
+            found = self._found[position] = self._phrases.begin_at(self.words, position)
+        for match in reversed(found):
+            rows = tuple(row for row in match.rows if row.kind in kinds)
+            if rows:
+                return match if len(rows) == len(match.rows) else match._replace(rows=rows)
+        return None
+
+    def find(self, position: int, kind: str) -> Match | None:
+        """The longest phrase of one class that begins at a word."""
+        return self.longest(position, _only(kind))
+
+
+@cache
+def _only(kind: str) -> frozenset[str]:
+    return frozenset({kind})
 
 
 @lru_cache(maxsize=64)
@@ -247,8 +269,8 @@ def _table_of(languages: tuple[str, ...]) -> WordTable:
     return WordTable(languages)
 
 
-def word_table(text: str, languages: Sequence[str]) -> WordTable:
-    """The table to read a text with.
+def likely_languages(text: str, languages: Sequence[str]) -> tuple[str, ...]:
+    """Primary subtags of the languages whose words a text is read with.
 
     Args:
         text: Any text.
@@ -256,7 +278,18 @@ def word_table(text: str, languages: Sequence[str]) -> WordTable:
             the text's scripts and, of those of one script, the ones that most of its small words belong to.
     """
     known = dict.fromkeys(tag for tag in map(language_of, languages) if tag in languages_with_words())
-    return _table_of(tuple(known) if known else _likely(text))
+    return tuple(known) if known else _likely(text)
+
+
+def read_words_of(text: str, anchors: Iterable[tuple[int, int]], languages: tuple[str, ...]) -> Reading:
+    """The words of a text with the phrases of the tables of some languages.
+
+    Args:
+        text: Any text.
+        anchors: As of `cut_words`.
+        languages: As `likely_languages` gives them.
+    """
+    return Reading(cut_words(text, anchors), _table_of(languages), languages)
 
 
 def _likely(text: str) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ from babelray.text.hidden_characters import find_hidden
 from babelray.text.query_words import GAP, PhraseTrie, Row, Word, cut_words
 from babelray.text.tables import read_rows
 
-_INSTRUCTION = frozenset({"instruction"})
 _SENTENCE_END = frozenset(".?!。？！")
 _BASE64 = regex.compile(r"[A-Za-z0-9+/_-]{24,}+(?:\r?\n[ \t]*+[A-Za-z0-9+/_-]{16,}+)*+={0,2}")
 _MARK = regex.compile(r"\p{M}")
@@ -151,10 +150,10 @@ def _orders_in(window: str, phrases: "_Phrases") -> Iterator[tuple[int, int]]:
     words = _words(window) if phrases.may_be_in(window) else []
     position = 0
     while position < len(words):
-        match = phrases.trie.longest(words, position, _INSTRUCTION)
-        if match is not None:
-            yield words[match.first].start, words[match.last - 1].end
-        position = match.last if match is not None else position + 1
+        found = phrases.trie.begin_at(words, position)
+        if found:
+            yield words[position].start, words[found[-1].last - 1].end
+        position = found[-1].last if found else position + 1
 
 
 def _visible(text: str, mixed: Iterable[MixedWord]) -> tuple[str, range | list[int]]:
