@@ -23,7 +23,7 @@ from babelray.retrieval.qasc_floor import model_name
 from babelray.retrieval.qasc_pool import Pool, build_pool
 
 TARGET = Path(__file__).parents[1] / "babelray" / "retrieval"
-POOLS = (3, 5)
+POOLS = (1, 2, 3, 5)
 KEPT = 0.98
 SIZE = 1000.0
 """Weight of one set in the fit, against a regularization of 1."""
