@@ -177,7 +177,7 @@ def doc_ids(settings: Settings) -> dict[str, str]:
     """Our document id -> the passage's own, which ends the source address."""
     opened = open_generation(open_store(settings.store), settings.index, None, settings.cache_dir)
     return {
-        doc_id: uri.rsplit("#", 1)[-1]
+        doc_id: uri.split("#", 1)[-1]
         for segment in opened.segments
         for doc_id, uri in zip(
             segment.documents["doc_id"].to_pylist(), segment.documents["source_uri"].to_pylist(), strict=True

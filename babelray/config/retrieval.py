@@ -26,9 +26,7 @@ class ChannelSettings(Group):
 class ChannelsSettings(Group):
     """The channels of a search. Their weights were tuned on half of parallel collections: benchmarks/RESULTS.md."""
 
-    exact: ChannelSettings = Field(
-        default=ChannelSettings(weight=2.0), description="codes, identifiers and phrases as written"
-    )
+    exact: ChannelSettings = Field(default=ChannelSettings(), description="codes, identifiers and phrases as written")
     original: ChannelSettings = Field(
         default=ChannelSettings(weight=0.5), description="BM25 over stems of the query's languages"
     )
@@ -55,7 +53,7 @@ class FusionSettings(Group):
 
     rank_constant: float = Field(default=60.0, ge=0, le=10_000, description="k of 1 / (k + rank)")
     cross_language: _Weights = Field(
-        default={"original": 0.1, "general": 0.1},
+        default={"original": 0.05, "general": 0.05},
         description="channel -> factor where query and passage are of two languages: common words are mostly chance",
     )
     cohorts: tuple[CohortWeights, ...] = Field(default=(), description="weights by language pair; the most exact wins")

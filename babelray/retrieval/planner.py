@@ -16,8 +16,12 @@ LANGUAGES = 3
 VARIANTS = 24
 """Wordings of one query, at most; those over it are left out from the end."""
 
-EXACT_TYPES = frozenset(AnchorType) | {ConstraintType.COMMAND, ConstraintType.QUOTED, ConstraintType.ENTITY}
-"""Anchors that are looked up as written. Numbers, negation and the like bind a rewriting but find nothing alone."""
+EXACT_TYPES = frozenset(AnchorType) - {AnchorType.NAME, AnchorType.ACRONYM} | {
+    ConstraintType.COMMAND,
+    ConstraintType.QUOTED,
+}
+"""Anchors that are looked up as written. Numbers, negation and the like bind a rewriting but find nothing alone; names
+of products stand on most pages about them, and are words of the other channels."""
 
 TYPE_WEIGHTS: Mapping[QueryType, Mapping[Channel, float]] = {
     QueryType.EXACT_IDENTIFIER: {Channel.EXACT: 3.0, Channel.DENSE: 0.5},

@@ -25,6 +25,8 @@ from babelray.retrieval.trace import StageClock
 
 PERIOD_DEPTH = 4
 """Where a period will take candidates out, so many times more are asked for."""
+RARE = 5
+"""An exact word that more chunks hold than this says the less, the more hold it: ranks alone would not show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +162,12 @@ class Searcher:
     def _join(self, plan: QueryPlan, found: Mapping[Channel, Sequence[Found]], fresh_only: bool) -> list[Candidate]:
         segments, language = self._generation.segments, plan.analysis.language
 
+        factors = {channel: plan.weights[channel] for channel in Channel}
+        factors[Channel.EXACT] *= RARE / max(RARE, len(found.get(Channel.EXACT, ())))
+
         def weights(place: Place) -> dict[Channel, float]:
             pair = self._cohorts.weights(language, segments[place[0]].language(place[1]))
-            return {channel: weight * plan.weights[channel] for channel, weight in pair.items()}
+            return {channel: weight * factors[channel] for channel, weight in pair.items()}
 
         fused = fuse(found, weights, self._settings.fusion.rank_constant)
         anchors = [one.text for one in planner.searched(plan, Channel.EXACT)]
