@@ -72,6 +72,7 @@ def analyze_query(
         candidates=tuple(
             LanguageShare(language=one.language, probability=one.probability) for one in verdict.candidates
         ),
+        languages=languages,
         scripts=verdict.scripts,
         low_confidence=verdict.low_confidence,
         code_switching=verdict.code_switching,

@@ -63,7 +63,9 @@ def check_drift(
     if not text.strip():
         return (DriftProblem(kind="empty", expected=analysis.text[:80]),)
     query = analysis.anchors
-    variant = find_query_anchors(text, (language,) if language != UNDETERMINED else ())
+    spoken = (language,) if language != UNDETERMINED else ()
+    # In its own language a rewriting is read with the same tables as the query, or it would drift from itself.
+    variant = find_query_anchors(text, spoken if translated else analysis.languages)
     problems = [*lost_names(query, text, variant, translated=translated), *added_names(analysis.text, query, variant)]
     problems += _numbers(query, variant)
     problems += _dates(query, variant)
@@ -221,8 +223,9 @@ def _negation(query: Sequence[Found], variant: Sequence[Found], *, translated: b
         return
     if bool(said) == bool(says):
         return
-    hidden = {one.normalized for one in _of(variant if said else query, kind) if not one.must_preserve}
-    beside = {one.normalized for one in _of(query if said else variant, kind) if not one.must_preserve}
+    with_not, without = (query, variant) if said else (variant, query)
+    hidden = {one.normalized for one in _of(without, kind) if not one.must_preserve}
+    beside = {one.normalized for one in _of(with_not, kind) if not one.must_preserve}
     if not hidden - beside:
         yield DriftProblem(kind="negation_flip", expected="not" if said else "", got="not" if says else "")
 

@@ -78,6 +78,7 @@ class QueryAnalysis(Record):
         normalized: NFKC with hidden characters taken out, beside the original and never in its place.
         language: Most probable BCP 47 tag; `und` where nothing can be said.
         candidates: Distribution, most probable first.
+        languages: Whose word tables it was read with, most probable first; none where its scripts decided.
         scripts: ISO 15924 code -> share.
         groups: Sides of a comparison, as written; each deserves evidence of its own.
     """
@@ -86,6 +87,7 @@ class QueryAnalysis(Record):
     normalized: str
     language: str
     candidates: tuple[LanguageShare, ...] = ()
+    languages: tuple[str, ...] = ()
     scripts: dict[str, float] = {}
     low_confidence: bool = False
     code_switching: bool = False

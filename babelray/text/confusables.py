@@ -1,6 +1,7 @@
 """Letters of other scripts that look like Latin ones, and words that mix them with Latin letters."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import regex
@@ -21,6 +22,7 @@ _RUN = regex.compile(r"[\p{L}\p{M}\p{Nd}_]+")
 _SPELLED = regex.compile(r"[\U0001d400-\U0001d7ff\u24b6-\u24e9]{3,}")
 _WIDE_LATIN = regex.compile(r"[\uff21-\uff3a\uff41-\uff5a]")
 _ASCII_LATIN = regex.compile(r"[A-Za-z]")
+_MIXABLE = frozenset({"Latn", "Cyrl", "Grek", "Armn", "Cher"})
 _MIN_WHOLE = 3
 
 
@@ -46,9 +48,10 @@ def find_mixed_words(text: str) -> Iterator[MixedWord]:
     if text.isascii() or not _ALIEN.search(text):
         return
     words = [word for run in _RUN.finditer(text) if not run.group().isascii() for word in _divide(run)]
-    cyrillic_prose = any(_is_prose(text[start:end]) for start, end in words)
+    has_prose = any(_is_prose(text[start:end]) for start, end in words)
+    is_latin = bool(_ASCII_LATIN.search(text))
     for start, end in words:
-        found = _mixed(text[start:end], alone=not cyrillic_prose and bool(_ASCII_LATIN.search(text)))
+        found = _mixed(text[start:end], among_prose=has_prose, among_latin=is_latin)
         if found is not None:
             yield MixedWord(found[0], start, end, found[1])
     for match in _SPELLED.finditer(text):
@@ -78,22 +81,32 @@ def _is_prose(word: str) -> bool:
     return all(script_of(char) != "Latn" for char in letters) and any(char not in LOOKALIKES for char in letters)
 
 
-def _mixed(word: str, *, alone: bool) -> tuple[str, str] | None:
-    letters = [char for char in word if char.isalpha()]
-    scripts = {script_of(char) for char in letters} & {"Latn", "Cyrl", "Grek", "Armn", "Cher"}
+def _mixed(word: str, *, among_prose: bool, among_latin: bool) -> tuple[str, str] | None:
+    """What is wrong with a word, if anything.
+
+    Args:
+        word: Letters, digits and `_`.
+        among_prose: Whether the text has words of the other script that are meant to be in it.
+        among_latin: Whether it has Latin letters.
+    """
     if _WIDE_LATIN.search(word) and _ASCII_LATIN.search(word):
         return "confusable", "full-width letters among plain ones"
-    foreign = sorted({char for char in letters if script_of(char) in scripts - {"Latn"}})
+    letters = [char for char in word if char.isalpha()]
+    scripts = [script_of(char) for char in letters if script_of(char) in _MIXABLE]
+    foreign = sorted({char for char in letters if script_of(char) in _MIXABLE - {"Latn"}})
     if not foreign:
         return None
     named = ", ".join(f"U+{ord(char):04X} for {LOOKALIKES[char]}" for char in foreign if char in LOOKALIKES)
-    if "Latn" in scripts:
-        # An ending of another language on a Latin name (`Podов`) has letters that pass for nothing.
-        if all(char in LOOKALIKES for char in foreign):
-            return "confusable", named
-        is_formula = scripts == {"Latn", "Grek"}
-        is_identifier = "_" in word or any(char.isdigit() for char in word) or bool(named)
-        return ("mixed_script", "+".join(sorted(scripts))) if is_identifier and not is_formula else None
-    if alone and len(letters) >= _MIN_WHOLE and scripts != {"Grek"} and len(foreign) > 1:
-        return ("confusable", named) if all(char in LOOKALIKES for char in letters) else None
-    return None
+    alike = all(char in LOOKALIKES for char in foreign)
+    if "Latn" not in scripts:
+        is_masked = alike and among_latin and not among_prose and len(letters) >= _MIN_WHOLE and len(foreign) > 1
+        return ("confusable", named) if is_masked and "Grek" not in scripts else None
+    changes = sum(left != right for left, right in pairwise(scripts))
+    # An ending of the text's own language on a Latin name: `Podов`.
+    if scripts[0] == "Latn" and changes == 1 and among_prose and "_" not in word:
+        return None
+    if alike:
+        return "confusable", named
+    is_formula = set(scripts) == {"Latn", "Grek"}
+    is_identifier = "_" in word or any(char.isdigit() for char in word) or changes > 1
+    return ("mixed_script", "+".join(sorted(set(scripts)))) if is_identifier and not is_formula else None

@@ -4,7 +4,7 @@
 distance from now, `-1 week`; windows, `last 30 day`. A month's name alone is a date only where it is no other word.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from babelray.text.query_numbers import Numeral, glued, unit_at
@@ -29,6 +29,8 @@ class DateFound(NamedTuple):
 Numerals = Mapping[int, Numeral]
 """Numbers by the word that they begin at."""
 
+_Reader = Callable[[Sequence[Word], Numerals, Reading, int], DateFound | None]
+
 
 def find_dates(words: Sequence[Word], numerals: Numerals, table: Reading) -> list[DateFound]:
     """All dates among the words, in order and disjoint."""
@@ -44,7 +46,7 @@ def find_dates(words: Sequence[Word], numerals: Numerals, table: Reading) -> lis
 
 def _date_at(words: Sequence[Word], numerals: Numerals, table: Reading, position: int) -> DateFound | None:
     if position in numerals:
-        readers = _AT_NUMBER
+        readers: tuple[_Reader, ...] = _AT_NUMBER
     elif words[position].kind == "number":
         readers = (_slashed,)
     elif table.longest(position, _AT_WORD_KINDS) is not None:

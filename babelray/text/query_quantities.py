@@ -101,9 +101,15 @@ Bound = Mapping[int, tuple[str, int]]
 """What a comparison may stand before, by its first word: normalized value and the word after it."""
 
 
-def bounds(measured: Sequence[Measured], dates: Sequence[DateFound]) -> dict[int, tuple[str, int]]:
-    """Numbers and dates that a comparison may bind."""
-    found = {one.first: (one.normalized.split(" ")[0], one.last) for one in measured}
+def bounds(
+    words: Sequence[Word], measured: Sequence[Measured], dates: Sequence[DateFound], table: Reading
+) -> dict[int, tuple[str, int]]:
+    """Numbers and dates that a comparison may bind; a Han numeral only where something is counted (四 in 四分卫)."""
+    found = {
+        one.first: (one.normalized.split(" ")[0], one.last)
+        for one in measured
+        if one.sure or words[one.first].kind != "char" or table.find(one.last, "counter") is not None
+    }
     found.update({one.first: (one.normalized, one.last) for one in dates if one.normalized[:1].isdigit()})
     return found
 

@@ -8,7 +8,7 @@ too. Nothing is removed.
 import base64
 import binascii
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 from babelray.text.confusables import MixedWord, find_mixed_words, unmask
 from babelray.text.folding import fold
 from babelray.text.han import simplify
-from babelray.text.hidden_characters import find_hidden
+from babelray.text.hidden_characters import Hidden, find_hidden
 from babelray.text.query_words import GAP, PhraseTrie, Row, Word, cut_words
 from babelray.text.tables import read_rows
 
@@ -55,11 +55,14 @@ def find_suspicions(text: str) -> list[Suspicion]:
     """All suspicions of a text, sorted by place. Never raises; time is linear in the text."""
     mixed = list(find_mixed_words(text))
     found = [Suspicion(one.kind, one.start, one.end, one.detail) for one in mixed]
-    for hidden in find_hidden(text):
+    unseen = list(find_hidden(text))
+    for hidden in unseen:
         if hidden.suspicious:
             codes = " ".join(dict.fromkeys(f"U+{ord(char):04X}" for char in text[hidden.start : hidden.end]))
             found.append(Suspicion("hidden_character", hidden.start, hidden.end, codes[:_DETAIL]))
-    found += [Suspicion("instruction", start, end, text[start:end][:_DETAIL]) for start, end in _orders(text, mixed)]
+    found += [
+        Suspicion("instruction", start, end, text[start:end][:_DETAIL]) for start, end in _orders(text, mixed, unseen)
+    ]
     found += _encoded(text)
     return sorted(found, key=lambda one: (one.start, one.end, one.kind, one.detail))
 
@@ -126,9 +129,9 @@ def _flatten(text: str) -> str:
     return simplify(_MARK.sub("", unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())))
 
 
-def _orders(text: str, mixed: Iterable[MixedWord] = ()) -> Iterator[tuple[int, int]]:
+def _orders(text: str, mixed: Iterable[MixedWord], unseen: Sequence[Hidden]) -> Iterator[tuple[int, int]]:
     """Spans of orders to a model in the visible text, in places of the text as given."""
-    visible, places = _visible(text, mixed)
+    visible, places = _visible(text, mixed, unseen)
     phrases = _phrases()
     last = 0
     for offset in range(0, max(1, len(visible) - _OVERLAP), _WINDOW - _OVERLAP):
@@ -156,20 +159,19 @@ def _orders_in(window: str, phrases: "_Phrases") -> Iterator[tuple[int, int]]:
         position = found[-1].last if found else position + 1
 
 
-def _visible(text: str, mixed: Iterable[MixedWord]) -> tuple[str, range | list[int]]:
+def _visible(text: str, mixed: Iterable[MixedWord], unseen: Sequence[Hidden]) -> tuple[str, range | list[int]]:
     """The text as a reader takes it, and for each of its characters the place in the text as given."""
     unmasked = list(text)
     for one in mixed:
         if one.kind == "confusable":
             unmasked[one.start : one.end] = unmask(text[one.start : one.end])
     shown = "".join(unmasked)
-    hidden = list(find_hidden(text))
-    if not hidden:
+    if not unseen:
         return shown, range(len(text))
     kept: list[str] = []
     places: list[int] = []
     position = 0
-    for start, end in [*((one.start, one.end) for one in hidden), (len(text), len(text))]:
+    for start, end in [*((one.start, one.end) for one in unseen), (len(text), len(text))]:
         kept.append(shown[position:start])
         places += range(position, start)
         position = end
@@ -188,7 +190,7 @@ def _decoded_order(encoded: str, depth: int) -> str | None:
     decoded = _decode(encoded)
     if decoded is None:
         return None
-    for start, end in _orders(decoded):
+    for start, end in _orders(decoded, (), list(find_hidden(decoded))):
         return decoded[start:end]
     if depth > 1:
         for match in _BASE64.finditer(decoded):

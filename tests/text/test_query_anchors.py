@@ -1,15 +1,10 @@
-"""Constraints of queries: tables of eight languages, exact spans on any text, linear time on hostile ones."""
-
-import time
+"""Constraints of queries: tables of eight languages, what only looks like one."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from babelray.text.anchors import AnchorType, find_anchors
 from babelray.text.query_anchors import ConstraintType as C
 from babelray.text.query_anchors import find_query_anchors
-from babelray.text.query_numbers import read_digits
 from babelray.text.query_words import languages_with_words
 
 
@@ -328,198 +323,11 @@ def test_abbreviations_that_languages_translate_meet():
     assert ("acronym", "DNS") in found("the DNS server", "en")
 
 
-@pytest.mark.parametrize(
-    ("literal", "point", "comma"),
-    [
-        ("1.5", "1.5", "1.5"),
-        ("1,5", "1.5", "1.5"),
-        ("1,500", "1500", "1.5"),
-        ("1.500", "1.5", "1500"),
-        ("1,234.5", "1234.5", "1234.5"),
-        ("1.234,5", "1234.5", "1234.5"),
-        ("1'000'000", "1000000", "1000000"),
-        ("12,34,56", None, None),
-        ("1.2.3", None, None),
-        ("٣٫٥", "3.5", "3.5"),
-        ("0,500", "0.5", "0.5"),
-        ("1" * 41, None, None),
-        ("007", "7", "7"),
-    ],
-)
-def test_digits_with_either_mark(literal, point, comma):
-    assert read_digits(literal, decimal_comma=False) == point
-    assert read_digits(literal, decimal_comma=True) == comma
-
-
-@given(st.integers(0, 10**9))
-def test_numbers_written_with_groups_are_read_back(number):
-    assert read_digits(f"{number:,}", decimal_comma=False) == str(number)
-    assert read_digits(f"{number:,}".replace(",", "."), decimal_comma=True) == str(number)
-
-
-_HAN_DIGITS = "零一二三四五六七八九"
-
-
-def _in_han(number):
-    """The plain way: each place with its name, zeros between said once."""
-    if number >= 10000:
-        rest = number % 10000
-        gap = "零" if 0 < rest < 1000 else ""
-        return _in_han(number // 10000) + "万" + (gap + _in_han(rest) if rest else "")
-    said, zero = "", False
-    for place, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
-        digit = number // place % 10
-        if digit:
-            said += ("零" if zero and said else "") + _HAN_DIGITS[digit] + name
-            zero = False
-        else:
-            zero = True
-    return said
-
-
-@given(st.integers(2, 99_999_999))
-def test_han_numerals_are_read_as_they_are_said(number):
-    assert (C.QUANTITY, f"{number} day") in found(_in_han(number) + "天", "zh")
-
-
 def test_everything_that_is_an_exact_anchor_stays_one():
     text = "ERR_1205 at https://a.example/x?y=1 in v2.1.0 of kube-proxy, RFC 9111, 10.0.0.1"
     exact = {(one.type, one.start, one.end, one.normalized) for one in find_anchors(text)}
     assert exact <= {(one.type, one.start, one.end, one.normalized) for one in find_query_anchors(text, ("en",))}
 
 
-_WORDS = st.lists(
-    st.sampled_from(
-        [
-            "不",
-            "没有",
-            "not",
-            "kein",
-            "ne",
-            "pas",
-            "darf",
-            "nicht",
-            "30",
-            "1,5",
-            "天",
-            "days",
-            "三十",
-            "2026",
-            "年",
-            "8",
-            "月",
-            "May",
-            "at least",
-            ">=",
-            "<",
-            "-",
-            "5%",
-            "百分之",
-            "“",
-            "”",
-            '"',
-            "kubectl",
-            "rollout",
-            "GET /v1/x",
-            "v2.1",
-            "XIV",
-            "Kafka",
-            "\u200b",
-            "\ud800",
-            "１",
-            "1620-21",
-            "the 70's",
-            "from",
-            "3",
-            "to",
-            "$",
-            "…",
-            "、",
-            "\n",
-            "last",
-            "最近",
-            "un",
-            "İ",
-        ]
-    ),
-    max_size=12,
-)
-
-
-@given(
-    st.one_of(st.text(max_size=60), _WORDS.map(" ".join), _WORDS.map("".join)), st.sampled_from(["", "en", "zh", "fr"])
-)
-def test_spans_are_exact_and_sorted(text, language):
-    anchors = find_query_anchors(text, (language,) if language else ())
-    assert [(one.start, -one.end) for one in anchors] == sorted((one.start, -one.end) for one in anchors)
-    for one in anchors:
-        assert 0 <= one.start < one.end <= len(text)
-        assert text[one.start : one.end] == one.value
-        assert one.normalized
-    assert anchors == find_query_anchors(text, (language,) if language else ())
-
-
 def test_eight_languages_have_every_class():
     assert {"en", "zh", "ja", "de", "es", "fr", "pt", "ru"} <= languages_with_words()
-
-
-_HOSTILE = [
-    "not ",
-    "不",
-    "一",
-    "十",
-    "9",
-    "9,",
-    "9 ",
-    "9.9 ",
-    "ne ",
-    "darf ",
-    "un",
-    '"',
-    "“",
-    "「",
-    "kubectl ",
-    "kubectl get ",
-    ">= ",
-    "at least ",
-    "at least 3 ",
-    "3-",
-    "2026年",
-    "最近",
-    "from 3 to ",
-    "GET /",
-    "A",
-    "Aa ",
-    "Aa为",
-    "$",
-    "one hundred ",
-    "...",
-    "-",
-    "May ",
-    "3 de ",
-    "1'",
-    "`",
-    "é",
-    "\u0301",
-    "9年9月",
-    "百分之",
-]
-
-
-@pytest.mark.parametrize("piece", _HOSTILE)
-def test_time_is_linear_on_hostile_text(piece):
-    def seconds(length):
-        text = (piece * (length // len(piece) + 1))[:length]
-        started = time.process_time()
-        find_query_anchors(text, ("en", "zh", "fr", "de"))
-        return time.process_time() - started
-
-    seconds(100)
-    small, large = min(seconds(1_000) for _ in range(2)), seconds(16_000)
-    # Sixteen times the text; a quadratic scan would take 256 times as long.
-    assert large < 60 * small + 0.2
-
-
-def test_a_mix_of_hostile_pieces_is_read_to_its_end():
-    text = "".join(piece * 600 for piece in _HOSTILE)[:200_000] + " ERR_1205"
-    assert find_query_anchors(text)[-1].normalized == "ERR_1205"
