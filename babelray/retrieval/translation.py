@@ -134,7 +134,7 @@ def protected_spans(anchors: Sequence[AnchorRecord]) -> list[tuple[int, int]]:
         for one in anchors
         if one.must_preserve
         and one.type in _MASKED
-        and not (one.type == AnchorType.ACRONYM and one.normalized != one.value)
+        and not (one.type == AnchorType.ACRONYM and one.normalized not in (one.value, one.value.removesuffix("s")))
     ]
 
 

@@ -163,6 +163,7 @@ def test_damage_is_a_problem_of_the_variant(translation, kinds):
         ("where is https://example.org/a?b=1 used", "en", ["https://example.org/a?b=1"]),
         ("keep 30 days but not before 2026-08-06", "en", []),
         ("¿quién dirige la OTAN?", "es", []),
+        ("names of objects and their IDs", "en", ["IDs"]),
         ('what is a "dead letter queue"', "en", ["dead letter queue"]),
         ("does GET /v1/users need >= 3 replicas", "en", ["GET /v1/users"]),
     ],
