@@ -19,7 +19,7 @@ from babelray.text.tokens import count_tokens
 
 FIXED = (64, 128, 256, 512, 1024)
 RECURSIVE = (128,)
-SEMANTIC = (90,)
+SEMANTIC = (60, 75, 90)
 """Percentile of a document's distances between neighbouring sentences, above which a chunk ends."""
 SEPARATORS = ("\n\n", "\n", ". ", " ")
 Span = tuple[int, int]
