@@ -126,10 +126,24 @@ def _check(text: str, max_characters: int) -> None:
 
 
 def _languages(verdict: LanguageVerdict) -> tuple[str, ...]:
-    """Languages whose words are looked for; none where nothing is known, so that the scripts decide."""
+    """Languages whose words are looked for; none where nothing is known, so that the scripts decide.
+
+    Of languages in one script only the first counts where it is relied on: `no` says `in the` in Portuguese.
+    """
     likely = [one.language for one in verdict.candidates if one.probability >= _LIKELY]
-    known = dict.fromkeys([verdict.language, *likely])
-    return tuple(tag for tag in known if tag not in {UNDETERMINED, NO_LANGUAGE})
+    found: list[str] = []
+    for tag in dict.fromkeys([verdict.language, *likely]):
+        if tag in {UNDETERMINED, NO_LANGUAGE}:
+            continue
+        rivals = any(_scripts(tag) & _scripts(other) for other in found)
+        if verdict.low_confidence or not rivals:
+            found.append(tag)
+    return tuple(found)
+
+
+def _scripts(tag: str) -> frozenset[str]:
+    row = evidence.languages().get(language_of(tag))
+    return row.scripts if row is not None else frozenset()
 
 
 def _exact_spans(anchors: Sequence[AnchorRecord]) -> list[tuple[int, int]]:

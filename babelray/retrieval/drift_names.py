@@ -16,6 +16,7 @@ _KEPT_TYPES = frozenset(AnchorType) - {AnchorType.DATE} | {
 }
 # Names that prose inflects and compounds (`Kubernetes-Cluster`, `APIs`); identifiers end at every sign.
 _WORDLIKE = frozenset({AnchorType.ACRONYM, AnchorType.NAME, ConstraintType.ENTITY, ConstraintType.QUOTED})
+_PLURAL = frozenset({AnchorType.CAMEL, AnchorType.ACRONYM, AnchorType.NAME})
 # Types that a translation does not make up by itself: one that the query lacks narrows the search to something else.
 _NEVER_ADDED = frozenset(
     {
@@ -48,13 +49,26 @@ def lost_names(
             continue
         if (one.type, one.normalized) in spelled or holds(plain, one.value, one.type):
             continue
-        # Product names are written with small letters as often as not (`Sky digital`); codes are case-sensitive.
-        if one.type == ConstraintType.ENTITY and holds(plain.casefold(), one.value.casefold(), one.type):
+        if _has_name(plain, one):
             continue
         if one.type == AnchorType.ACRONYM and one.normalized in meanings:
             continue
         kind = "entity_drift" if one.type == ConstraintType.ENTITY else "anchor_loss"
         yield DriftProblem(kind=kind, expected=one.normalized)
+
+
+def _has_name(text: str, name: AnchorRecord) -> bool:
+    """Whether a name that prose inflects is there with its plural or, for a product, in small letters.
+
+    A name of several words is there when all of them are: Han text sets side by side what is apart elsewhere.
+    """
+    if name.type == ConstraintType.ENTITY:
+        folded = text.casefold()
+        return all(
+            holds(folded, word, name.type) or holds(folded, f"{word}s", name.type)
+            for word in name.value.casefold().split()
+        )
+    return name.type in _PLURAL and holds(text, f"{name.value}s", name.type)
 
 
 def added_names(source: str, query: Sequence[AnchorRecord], variant: Sequence[QueryAnchor]) -> Iterator[DriftProblem]:
@@ -91,7 +105,7 @@ def _begins(text: str, start: int, *, wordlike: bool) -> bool:
     before = text[start - 1]
     if _in_word(before):
         return False
-    joined = before in ("/\\@" if wordlike else ".-/\\@+") and start > 1
+    joined = before in ("\\@" if wordlike else ".-/\\@+") and start > 1
     return not (joined and _in_word(text[start - 2]))
 
 
@@ -102,7 +116,7 @@ def _ends(text: str, end: int, *, wordlike: bool) -> bool:
     if _in_word(after):
         return False
     if wordlike:
-        return not (after in "/\\@" and _in_word(rest[:1]))
+        return not (after in "\\@" and _in_word(rest[:1]))
     if after == "-" and rest[:1].isupper() and rest[1:].islower():
         return True  # a compound of prose: `ERR_1205-Fehler`
     return not (after in ".-/\\@:+" and _in_word(rest[:1]))

@@ -19,6 +19,7 @@ from babelray.text.query_dates import DateFound, find_dates
 from babelray.text.query_names import Name, find_commands, find_entities, find_quoted
 from babelray.text.query_numbers import find_numerals
 from babelray.text.query_quantities import (
+    Bound,
     Measured,
     bounds,
     find_comparisons,
@@ -132,11 +133,11 @@ def _covered(dates: Sequence[DateFound]) -> set[int]:
     return {position for date in dates for position in range(date.first, date.last)}
 
 
-def _exact_bounds(words: Sequence[Word], exact: Sequence[Anchor]) -> dict[int, tuple[str, int]]:
+def _exact_bounds(words: Sequence[Word], exact: Sequence[Anchor]) -> dict[int, Bound]:
     """Versions and dates that a comparison may bind: `>= 1.29.0`."""
     comparable = {a.start: a for a in exact if a.type in {AnchorType.VERSION, AnchorType.DATE}}
     return {
-        position: (comparable[word.start].normalized, position + 1)
+        position: Bound(comparable[word.start].normalized, position + 1)
         for position, word in enumerate(words)
         if word.kind == "anchor" and word.start in comparable
     }

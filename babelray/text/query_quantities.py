@@ -13,6 +13,7 @@ from babelray.text.query_numbers import Numeral, unit_at
 from babelray.text.query_words import Reading, Word
 
 _YEAR_LENGTH = 4
+_MAX_BEHIND = 3
 _MAX_BETWEEN = 3
 """Words between a comparison and its number: `at least about 3`, 至少需要 3."""
 
@@ -55,9 +56,9 @@ def _quantity(words: Sequence[Word], numeral: Numeral, table: Reading) -> Measur
     if unit is None and hyphen and words[numeral.last].start == words[numeral.last - 1].end:
         unit = unit_at(words, numeral.last + 1, table)
     if unit is None:
-        counted = table.find(numeral.last, "counter")
-        sure = numeral.digits or (counted is not None and numeral.value not in {"0", "1", "2"})
-        return Measured("number", numeral.first, numeral.last, numeral.value, numeral.digits and sure)
+        # 1つ and 1个 are said where English has `a`.
+        is_article = numeral.value == "1" and table.find(numeral.last, "counter") is not None
+        return Measured("number", numeral.first, numeral.last, numeral.value, numeral.digits and not is_article)
     # `one day`, 一年 and 一次 are said of any day, year or time.
     sure = numeral.digits or numeral.value != "1"
     kind = "percentage" if unit.row.normalized == "percent" else "quantity"
@@ -97,24 +98,34 @@ def without_short_years(measured: Sequence[Measured], ranges: Sequence[Measured]
     ]
 
 
-Bound = Mapping[int, tuple[str, int]]
-"""What a comparison may stand before, by its first word: normalized value and the word after it."""
+class Bound(NamedTuple):
+    """What a comparison may bind.
+
+    Attributes:
+        value: Normalized.
+        last: The word after it.
+        sure: Whether a comparison with it demands anything; `one or more` and `more than one` say that there are some.
+    """
+
+    value: str
+    last: int
+    sure: bool = True
 
 
 def bounds(
     words: Sequence[Word], measured: Sequence[Measured], dates: Sequence[DateFound], table: Reading
-) -> dict[int, tuple[str, int]]:
+) -> dict[int, Bound]:
     """Numbers and dates that a comparison may bind; a Han numeral only where something is counted (四 in 四分卫)."""
     found = {
-        one.first: (one.normalized.split(" ")[0], one.last)
+        one.first: Bound(one.normalized.split(" ")[0], one.last, one.sure or one.normalized.split(" ")[0] != "1")
         for one in measured
         if one.sure or words[one.first].kind != "char" or table.find(one.last, "counter") is not None
     }
-    found.update({one.first: (one.normalized, one.last) for one in dates if one.normalized[:1].isdigit()})
+    found.update({one.first: Bound(one.normalized, one.last) for one in dates if one.normalized[:1].isdigit()})
     return found
 
 
-def find_comparisons(words: Sequence[Word], bound: Bound, table: Reading) -> list[Measured]:
+def find_comparisons(words: Sequence[Word], bound: Mapping[int, Bound], table: Reading) -> list[Measured]:
     """Comparisons with the number that they bind, before or behind it: `>= 3`, `at least 3`, `3 or more`, 3 个以上."""
     found = []
     taken: set[int] = set()
@@ -125,23 +136,24 @@ def find_comparisons(words: Sequence[Word], bound: Bound, table: Reading) -> lis
         target = _first_bound(words, bound, match.last)
         if target is not None and not _is_arrow(words, match.first, match.last):
             sign = _joined_sign(words, match.first, match.last, match.row.normalized)
-            found.append(
-                Measured("comparator", position, bound[target][1], f"{sign} {bound[target][0]}", match.row.sure)
-            )
+            one = bound[target]
+            found.append(Measured("comparator", position, one.last, f"{sign} {one.value}", match.row.sure and one.sure))
             taken.update(range(position, target + 1))
-    for first, (value, last) in bound.items():
-        for start in range(last, min(last + 3, len(words))):
+    for first, one in bound.items():
+        for start in range(one.last, min(one.last + _MAX_BEHIND, len(words))):
             match = table.find(start, "comparator_after")
             if match is not None and first not in taken:
-                for row in match.rows:
-                    found.append(Measured("comparator", first, match.last, f"{row.normalized} {value}", row.sure))
+                found += [
+                    Measured("comparator", first, match.last, f"{row.normalized} {one.value}", row.sure and one.sure)
+                    for row in match.rows
+                ]
                 break
             if words[start].kind == "sign":
                 break
     return found
 
 
-def _first_bound(words: Sequence[Word], bound: Bound, position: int) -> int | None:
+def _first_bound(words: Sequence[Word], bound: Mapping[int, Bound], position: int) -> int | None:
     """The number that a comparison binds: the next one with few words and no break before it."""
     if position < len(words) and words[position].text == "=":
         position += 1

@@ -6,18 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelray.errors import InputError
 from babelray.protocols import LanguageCandidate
 from babelray.retrieval.analysis import analyze_query
-from babelray.retrieval.drift import (
-    CalibrationCase,
-    DriftVerdict,
-    SemanticDriftJudge,
-    calibrate_judge,
-    check_drift,
-    check_placeholders,
-    read_calibration,
-)
+from babelray.retrieval.drift import check_drift, check_placeholders
 from babelray.text.language import LanguagePolicy
 
 NOW = datetime(2026, 8, 6, tzinfo=UTC)
@@ -278,6 +269,25 @@ def test_the_identifier_speaks_for_languages_of_one_script():
     assert check_drift(query, text, "es", check_language=policy, translated=True) == ()
 
 
+@pytest.mark.parametrize(
+    ("query", "language", "text", "target"),
+    [
+        ("ConfigMap 的用法", "zh", "using ConfigMaps", "en"),
+        ("Pod Pod 的调试", "zh", "debug a pod", "en"),
+        ("IPv4/IPv6 双协议栈服务", "zh", "IPv4/IPv6 dual-stack services", "en"),
+        ("自愿干扰和非自愿干扰", "zh", "voluntary and involuntary disruptions", "en"),
+        ("一个或多个集群", "zh", "one or more clusters", "en"),
+        ("1つのPod", "ja", "a pod", "en"),
+        ("不平等的程度", "zh", "degree of inequality", "en"),
+        ("ADN humano", "es", "human DNA", "en"),
+        ("den 70er Jahren", "de", "the 1970s", "en"),
+        ("1620-21", "en", "entre 1620 y 1621", "es"),
+    ],
+)
+def test_differences_of_grammar_are_no_drift(query, language, text, target):
+    assert problems(query, language, text, target) == ()
+
+
 def test_an_empty_rewriting_is_refused():
     assert kinds("why", "en", " \n", "de") == {"empty"}
 
@@ -335,61 +345,3 @@ def test_placeholders_come_back_once_and_in_order(sent, got, kept):
 @given(st.text(min_size=1, max_size=80).filter(lambda text: text.strip().isprintable() and any(map(str.isalnum, text))))
 def test_a_query_never_drifts_from_itself(text):
     assert problems(text, "en", analysis(text, "en").text, "en", translated=False) == ()
-
-
-class RuleJudge:
-    """A judge that finds lost digits and nothing else."""
-
-    version = "rule-1"
-
-    def judge(self, query, query_language, text, language):
-        kept = set(filter(str.isdigit, query)) <= set(filter(str.isdigit, text))
-        return verdict(numeric_constraints_preserved=kept, missing_constraints=() if kept else ("a digit",))
-
-
-def verdict(**changes):
-    fields = {name: True for name in DriftVerdict.model_fields if not name.endswith("constraints")} | changes
-    return DriftVerdict(**fields)
-
-
-def test_a_judge_is_measured_field_by_field(tmp_path):
-    rows = [
-        ("a", "keep 3", "behalte 3", verdict()),
-        ("b", "keep 3", "behalte 4", verdict(numeric_constraints_preserved=False, missing_constraints=("3",))),
-        ("c", "keep 3", "behalte drei", verdict()),
-        ("d", "not 3", "3", verdict(negation_preserved=False, equivalent_intent=False)),
-    ]
-    cases = [
-        CalibrationCase(case_id=name, query=query, query_language="en", text=text, language="de", verdict=said)
-        for name, query, text, said in rows
-    ]
-    path = tmp_path / "cases.jsonl"
-    path.write_text("\n\n".join(case.model_dump_json() for case in cases), encoding="utf-8")
-    judge = RuleJudge()
-    assert isinstance(judge, SemanticDriftJudge)
-    measured = calibrate_judge(judge, read_calibration(path))
-    numeric = measured["numeric_constraints_preserved"]
-    assert (numeric.precision, numeric.recall) == (0.5, 1.0)
-    assert (measured["negation_preserved"].precision, measured["negation_preserved"].recall) == (None, 0.0)
-    assert measured["entity_constraints_preserved"].recall is None
-    assert measured["missing_constraints"].true_positives == 1
-
-
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [('{"case_id": "a"}', "no calibration case"), ("{", "no calibration case"), (b"\xff", "cannot read")],
-)
-def test_broken_calibration_sets_are_refused(tmp_path, content, what):
-    path = tmp_path / "cases.jsonl"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError, match=what) as caught:
-        list(read_calibration(path))
-    assert caught.value.fix and str(path) in str(caught.value.where)
-
-
-def test_a_case_stands_once(tmp_path):
-    case = CalibrationCase(case_id="a", query="x", query_language="en", text="y", language="de", verdict=verdict())
-    path = tmp_path / "cases.jsonl"
-    path.write_text(f"{case.model_dump_json()}\n{case.model_dump_json()}\n", encoding="utf-8")
-    with pytest.raises(InputError, match="twice"):
-        list(read_calibration(path))
