@@ -58,14 +58,13 @@ def check_drift(
         language: BCP 47 tag that it is in, or should be.
         check_language: Tells its language; without one, languages are not checked.
         translated: Whether it is a translation. A rewriting in the same language must also keep every name and
-            quotation as written, and as many negations.
+            quotation as written, and as many negations; it is read with the query's own word tables, or it would drift
+            from itself.
     """
     if not text.strip():
         return (DriftProblem(kind="empty", expected=analysis.text[:80]),)
     query = analysis.anchors
-    spoken = (language,) if language != UNDETERMINED else ()
-    # In its own language a rewriting is read with the same tables as the query, or it would drift from itself.
-    variant = find_query_anchors(text, spoken if translated else analysis.languages)
+    variant = find_query_anchors(text, _read_with(analysis, language) if translated else analysis.languages)
     problems = [*lost_names(query, text, variant, translated=translated), *added_names(analysis.text, query, variant)]
     problems += _numbers(query, variant)
     problems += _dates(query, variant)
@@ -104,6 +103,19 @@ def check_placeholders(sent: Sequence[str], got: str) -> tuple[DriftProblem, ...
                 break
             position = place + len(placeholder)
     return tuple(problems)
+
+
+def _read_with(analysis: QueryAnalysis, language: str) -> tuple[str, ...]:
+    """Languages of a translation's words: its own, and those of the query in another script, left as they were."""
+    if language == UNDETERMINED:
+        return ()
+    scripts = _scripts(language)
+    return (language, *(tag for tag in analysis.languages if not _scripts(tag) & scripts))
+
+
+def _scripts(tag: str) -> frozenset[str]:
+    row = evidence.languages().get(language_of(tag))
+    return row.scripts if row is not None else frozenset()
 
 
 def _of(anchors: Sequence[Found], *kinds: str) -> list[Found]:
@@ -275,7 +287,7 @@ def _language(
             yield DriftProblem(kind="language", expected=language, got="unchanged")
         return
     weights = _script_weights(natural, analysis.text)
-    written = evidence.languages()[target].scripts if target in evidence.languages() else frozenset(weights)
+    written = _scripts(target) or frozenset(weights)
     inside = sum(weight for script, weight in weights.items() if script in written)
     if inside < _FOREIGN_SHARE * sum(weights.values()) and _has_prose(analysis):
         yield DriftProblem(kind="language", expected=language, got=max(weights, key=lambda one: (weights[one], one)))
