@@ -32,6 +32,7 @@ from babelray.retrieval.aliases import AliasTable
 from babelray.retrieval.channels import Channel, lexical_parts
 from babelray.retrieval.engine import Parts, Retriever
 from babelray.retrieval.request import Request
+from babelray.text.analysis import analyzer_version
 from babelray.text.language import LanguagePolicy
 from tests.index.access_worlds import BASES, GROUPS, STATUSES, TENANTS
 from tests.index.segment_worlds import KEY, NOW, WORDS, always_probe, open_world, unit_vectors
@@ -156,7 +157,7 @@ class ScopeWorld:
         self.generation, self.corpora = open_world(
             self.store, folder / "work", self.rng, kind, plan, documents=documents, words=words
         )
-        self.generation.manifest.analyzer_version = "a"
+        self.generation.manifest.analyzer_version = analyzer_version()
         self.generation.manifest.counts = SimpleNamespace(chunks_by_language={"en": 60, "zh": 40})
         self.places, self.documents = self._rows()
         self.table = self.generation._access
