@@ -129,8 +129,7 @@ class OpenSegment:
         text = self.documents["text"][int(self.access.documents[row])].as_py()
         spans = self.sentences.slice(first, last - first)
         return [
-            text[start:end]
-            for start, end in zip(spans["start"].to_pylist(), spans["end"].to_pylist(), strict=True)
+            text[start:end] for start, end in zip(spans["start"].to_pylist(), spans["end"].to_pylist(), strict=True)
         ]
 
     def language(self, row: int) -> str:

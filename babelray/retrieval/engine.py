@@ -248,7 +248,7 @@ class Retriever:
             )
             tally.count = min(len(kept), plan.budgets.rerank_window)
         with clock.stage("passages") as tally:
-            drafts = self._cut(request, ordered, union.vector, compiled)
+            drafts = self._cut(run, plan, ordered, union.vector, compiled)
             tally.count = len(drafts)
         with clock.stage("citations") as tally:
             cited = cite_passages(self.generation, drafts, compiled)
@@ -269,13 +269,12 @@ class Retriever:
         return build_response(self.generation, run.request_id, request, outcome, clock)
 
     def _cut(
-        self, request: Request, candidates: Sequence[Candidate], query: Floats | None, compiled: CompiledScope
+        self, run: _Run, plan: QueryPlan, candidates: Sequence[Candidate], query: Floats | None, compiled: CompiledScope
     ) -> list[Draft]:
-        if query is None or self.settings.qasc.profile == "off":
-            return as_indexed(self.generation, candidates, request.k, request.token_budget)
-        return cut_for_query(
-            self.generation, candidates, query, compiled, self.settings.qasc, request.k, request.token_budget
-        )
+        k, budget, qasc = run.request.k, run.request.token_budget, self.settings.qasc
+        if query is None or qasc.profile == "off":
+            return as_indexed(self.generation, candidates, k, budget)
+        return cut_for_query(self.generation, candidates, query, compiled, qasc, plan.analysis.language, k, budget)
 
 
 def _dense_texts(analysis: QueryAnalysis) -> list[str]:

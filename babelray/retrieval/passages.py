@@ -59,6 +59,7 @@ def cut_for_query(
     query: Floats,
     scope: CompiledScope,
     settings: QascSettings,
+    language: str,
     k: int,
     token_budget: int | None,
 ) -> list[Draft]:
@@ -70,6 +71,7 @@ def cut_for_query(
         query: float32 (dimension,), unit length, encoded as a query.
         scope: What the caller may see; checked again for every document that is read.
         settings: Profile and its parameters.
+        language: BCP 47, of the query: the floor is lower across languages.
         k: Passages wanted.
         token_budget: Of all passages together; the settings' own where none is given.
 
@@ -86,12 +88,14 @@ def cut_for_query(
         number: [one for one in candidates if one.document == owner.document] for number, owner in enumerate(owners)
     }
     budget = settings.token_budget if token_budget is None else token_budget
-    cut = _cut(generation, query, documents, by_document, settings, budget)
+    cut = _cut(generation, query, documents, by_document, settings, language, budget)
     exact = _uncovered(generation, candidates, cut)
     if exact:
         # Codes and names are what vectors know least of: a passage that holds them is not given up for a similar one.
         exact = _within(exact, budget // 2)
-        cut = _cut(generation, query, documents, by_document, settings, budget - sum(one.tokens for one in exact))
+        cut = _cut(
+            generation, query, documents, by_document, settings, language, budget - sum(one.tokens for one in exact)
+        )
         exact = [one for one in exact if not any(_overlap(one, other) for other in cut)]
     return _ordered(candidates, cut, exact)[:k]
 
@@ -102,6 +106,7 @@ def _cut(
     documents: Sequence[DocumentSentences],
     by_document: Mapping[int, Sequence[Candidate]],
     settings: QascSettings,
+    language: str,
     budget: int,
 ) -> list[Draft]:
     return [
@@ -113,7 +118,7 @@ def _cut(
             one.tokens,
             one.seeds,
         )
-        for one in rechunk(query, documents, settings, budget, key=generation.key)
+        for one in rechunk(query, documents, settings, budget, key=generation.key, query_language=language)
     ]
 
 

@@ -196,12 +196,14 @@ def build_pages(root, pages, embedder, *, index="pages", segments=2, text=None):
     report = tune(parts, sample_queries([one.sentence_vectors for one in opened], 8, seed=1), "flat", settings)
     by_language = Counter(chunk.languages[0] for one in prepared for chunk in one.chunks)
     digest = content_digest(
-        model_key=embedder.key, policy_digest="p", analyzer_version=analyzer_version(), corpus_revision="c", kind="flat",
+        model_key=embedder.key, policy_digest="p", analyzer_version=analyzer_version(), corpus_revision="c",
+        kind="flat",
         segments=tuple(records),
     )  # fmt: skip
     manifest = Manifest(
         generation="g1", index=index, created_at=NOW, content_digest=digest, model_key=embedder.key, chunk_policy={},
-        policy_digest="p", language_policy_version="l", analyzer_version=analyzer_version(), corpus="pages", corpus_revision="c",
+        policy_digest="p", language_policy_version="l", analyzer_version=analyzer_version(), corpus="pages",
+        corpus_revision="c",
         vectors=report, segments=tuple(records), golden=make_golden(embedder), run="r",
         counts=Counts(
             documents=sum(one.documents for one in records), chunks=sum(one.rows for one in records),
