@@ -132,10 +132,10 @@ class OpenSegment:
             text[start:end] for start, end in zip(spans["start"].to_pylist(), spans["end"].to_pylist(), strict=True)
         ]
 
-    def language(self, row: int) -> str:
-        """The largest language of a chunk; `und` where nothing could be said."""
-        languages = self.chunks["languages"][row].as_py()
-        return str(languages[0]) if languages else "und"
+    def cells(self, name: str, rows: Sequence[int]) -> list[Any]:
+        """One column of chunks.arrow for some rows, read at once: a cell at a time takes ten times as long."""
+        cells: list[Any] = self.chunks[name].take(pa.array(rows, pa.int64())).to_pylist()
+        return cells
 
     def _sentences_of(self, row: int) -> tuple[int, int]:
         """Rows of a chunk's sentences, the end exclusive."""

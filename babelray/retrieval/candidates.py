@@ -2,9 +2,10 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from babelray.index.reader import Hit, OpenGeneration
 from babelray.retrieval.channels import Place
@@ -12,6 +13,7 @@ from babelray.retrieval.fusion import Fused
 from babelray.retrieval.plan import Budgets
 from babelray.retrieval.query import Freshness
 from babelray.retrieval.trace import CandidateTrace, ChannelPlace
+from babelray.text.language import UNDETERMINED
 
 OVER_UNION = "over the limit of all channels together"
 OVER_DOCUMENT = "over the limit of one document"
@@ -53,6 +55,7 @@ def select(
     generation: OpenGeneration,
     fused: Sequence[Fused],
     budgets: Budgets,
+    languages: Mapping[Place, str],
     anchors: Sequence[str],
     period: Freshness | None = None,
 ) -> list[Candidate]:
@@ -62,17 +65,21 @@ def select(
         generation: Where the chunks lie; their rows have been checked against the scope by the channels.
         fused: The union, best first.
         budgets: Limits of the plan.
+        languages: Of each chunk, from `largest_languages`.
         anchors: Exact tokens of the query.
         period: Documents updated outside of it go; `None` keeps all.
     """
     wanted = frozenset(anchors)
     taken: Counter[tuple[int, int]] = Counter()
     seen: set[bytes] = set()
+    kept = fused[: budgets.union]
+    contents = read_cells(generation, "content", [one.place for one in kept])
+    exact = read_cells(generation, "exact_tokens", [one.place for one in kept]) if wanted else {}
     candidates = []
-    for rank, one in enumerate(fused[: budgets.union], start=1):
-        segment, row = generation.segments[one.place[0]], one.place[1]
-        document = generation.document_of(Hit(one.place[0], row, 0.0))
-        content = segment.chunks["content"][row].as_py()
+    for rank, one in enumerate(kept, start=1):
+        segment = generation.segments[one.place[0]]
+        document = generation.document_of(Hit(*one.place, score=0.0))
+        content = contents[one.place]
         digest = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         removed = ""
         if period is not None and not _inside(segment.documents["updated_at"][document[1]].as_py(), period):
@@ -84,10 +91,26 @@ def select(
         else:
             taken[document] += 1
             seen.add(digest)
-        present = wanted.intersection(segment.chunks["exact_tokens"][row].as_py()) if wanted else frozenset()
-        kept = tuple(sorted(present))
-        candidates.append(Candidate(one, rank, segment.language(row), document, content, removed, anchors=kept))
+        present = tuple(sorted(wanted.intersection(exact.get(one.place, ()))))
+        language = languages[one.place]
+        candidates.append(Candidate(one, rank, language, document, content, removed, anchors=present))
     return candidates
+
+
+def read_cells(generation: OpenGeneration, column: str, places: Sequence[Place]) -> dict[Place, Any]:
+    """One column of the chunks at some places, read once a segment."""
+    cells: dict[Place, Any] = {}
+    for number, segment in enumerate(generation.segments):
+        rows = [row for at, row in places if at == number]
+        if rows:
+            cells |= {(number, row): cell for row, cell in zip(rows, segment.cells(column, rows), strict=True)}
+    return cells
+
+
+def largest_languages(generation: OpenGeneration, places: Sequence[Place]) -> dict[Place, str]:
+    """The largest language of each chunk; `und` where nothing could be said."""
+    found = read_cells(generation, "languages", places)
+    return {place: languages[0] if languages else UNDETERMINED for place, languages in found.items()}
 
 
 def remaining(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -16,6 +16,7 @@ class Reason(StrEnum):
     RERANK_LANGUAGE_UNSUPPORTED = "rerank_language_unsupported"
     PREVIEW_TRANSLATION_FAILED = "preview_translation_failed"
     ANALYZER_CHANGED = "analyzer_changed"
+    PLAN_NOT_KEPT = "plan_not_kept"
     SCOPE_RESOLUTION_FAILED = "scope_resolution_failed"
 
 

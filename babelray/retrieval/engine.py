@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from babelray.config import RetrievalSettings
-from babelray.errors import AccessDenied, InputError
+from babelray.errors import AccessDenied, InputError, UpstreamError
 from babelray.index.access import AccessScope, CompiledScope
 from babelray.index.reader import OpenGeneration
 from babelray.index.vectors import Floats
@@ -232,7 +232,13 @@ class Retriever:
         )
         if self.parts.sink is not None:
             with run.clock.stage("plan kept"):
-                self.parts.sink.write(run.request_id, compiled.scope.tenant_id, plan, run.now)
+                try:
+                    self.parts.sink.write(run.request_id, compiled.scope.tenant_id, plan, run.now)
+                except (UpstreamError, OSError) as error:
+                    logger.warning("the plan of request %s was not kept: %s", run.request_id, type(error).__name__)
+                    run.degraded.append(
+                        Degradation(Reason.PLAN_NOT_KEPT, "answered all the same", type(error).__name__)
+                    )
         return plan
 
     def _execute(

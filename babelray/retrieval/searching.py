@@ -16,7 +16,7 @@ from babelray.keys import Role
 from babelray.protocols import Embedder
 from babelray.retrieval import planner
 from babelray.retrieval.caches import Cache
-from babelray.retrieval.candidates import Candidate, select
+from babelray.retrieval.candidates import Candidate, largest_languages, select
 from babelray.retrieval.channels import Channel, Found, Place, search_vectors, search_words
 from babelray.retrieval.degradation import Degradation, Reason
 from babelray.retrieval.fusion import CohortTable, fuse
@@ -160,16 +160,17 @@ class Searcher:
         return np.stack([known[text] for text in texts])
 
     def _join(self, plan: QueryPlan, found: Mapping[Channel, Sequence[Found]], fresh_only: bool) -> list[Candidate]:
-        segments, language = self._generation.segments, plan.analysis.language
+        places = list(dict.fromkeys(hit.place for hits in found.values() for hit in hits))
+        languages, language = largest_languages(self._generation, places), plan.analysis.language
 
         factors = {channel: plan.weights[channel] for channel in Channel}
         factors[Channel.EXACT] *= RARE / max(RARE, len(found.get(Channel.EXACT, ())))
 
         def weights(place: Place) -> dict[Channel, float]:
-            pair = self._cohorts.weights(language, segments[place[0]].language(place[1]))
+            pair = self._cohorts.weights(language, languages[place])
             return {channel: weight * factors[channel] for channel, weight in pair.items()}
 
         fused = fuse(found, weights, self._settings.fusion.rank_constant)
         anchors = [one.text for one in planner.searched(plan, Channel.EXACT)]
         period = plan.analysis.freshness if fresh_only else None
-        return select(self._generation, fused, plan.budgets, anchors, period)
+        return select(self._generation, fused, plan.budgets, languages, anchors, period)

@@ -243,3 +243,13 @@ def test_an_index_of_other_word_rules_says_so(generation, monkeypatch):
     monkeypatch.setattr("babelray.retrieval.engine.analyzer_version", lambda: "analysis-0")
     response = ask(retriever_of(generation), "partition delete queue")
     assert reasons(response) == {Reason.ANALYZER_CHANGED} and response.passages
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), UpstreamError("database down")], ids=["disk", "database"])
+def test_a_plan_that_cannot_be_kept_does_not_end_the_search(generation, error):
+    class Full:
+        def write(self, *_):
+            raise error
+
+    response = ask(retriever_of(generation, sink=Full()), "partition delete queue")
+    assert reasons(response) == {Reason.PLAN_NOT_KEPT} and response.passages
