@@ -65,7 +65,8 @@ class RerankSettings(Group):
     """The second look at the best candidates."""
 
     kind: Literal["none", "sentences", "cross-encoder"] = Field(
-        default="none", description="sentences: the best stored sentence vector; cross-encoder: a model reads the pair"
+        default="sentences",
+        description="sentences: the best stored sentence vector; cross-encoder: a model reads the pair",
     )
     path: Path | None = Field(default=None, description="folder of the cross-encoder's checkpoint")
     languages: tuple[str, ...] = Field(default=(), description="languages the cross-encoder was made for; empty: any")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ class OpenSegment:
         vectors = self.sentence_vectors[first:last]
         if not only_present:
             return vectors
-        return vectors[np.asarray(self.sentences["has_vector"].slice(first, last - first).to_numpy(), dtype=np.bool_)]
+        return vectors[self._sentence_has_vector[first:last]]
 
     def chunk_sentences(self, row: int) -> list[str]:
         """The sentences of a chunk as they stand in the original; for a row that has been checked."""
@@ -140,9 +141,19 @@ class OpenSegment:
 
     def _sentences_of(self, row: int) -> tuple[int, int]:
         """Rows of a chunk's sentences, the end exclusive."""
-        chunk = _cells(self.chunks, row, ("document", "first_sentence", "last_sentence"))
-        before = int(self.documents["first_sentence"][chunk["document"]].as_py())
-        return before + int(chunk["first_sentence"]), before + int(chunk["last_sentence"]) + 1
+        first, last = self._sentence_spans
+        return int(first[row]), int(last[row]) + 1
+
+    @cached_property
+    def _sentence_spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """First and last sentence row of each chunk, read once: one cell at a time costs more than the vectors."""
+        before = self.documents["first_sentence"].to_numpy().astype(np.int64)[self.access.documents]
+        first, last = (self.chunks[name].to_numpy().astype(np.int64) for name in ("first_sentence", "last_sentence"))
+        return before + first, before + last
+
+    @cached_property
+    def _sentence_has_vector(self) -> NDArray[np.bool_]:
+        return np.asarray(self.sentences["has_vector"].to_numpy(), dtype=np.bool_)
 
     def record(self, row: int, scope: CompiledScope) -> ChunkRecord:
         """A chunk and its document, for a caller who may see it.

@@ -51,8 +51,8 @@ def look_again(
     window, rest = list(candidates[: rerank.window]), list(candidates[rerank.window :])
     places = [one.place for one in window]
     if rerank.kind == "sentences":
-        if question.vector is None:
-            return list(candidates), [Degradation(Reason.RERANK_UNAVAILABLE, ORDER_KEPT, "there is no query vector")]
+        if question.vector is None:  # which has been said already
+            return list(candidates), []
         reread = score_sentences(generation, places, question.vector)
     elif reranker is None:
         return list(candidates), [Degradation(Reason.RERANK_UNAVAILABLE, ORDER_KEPT, "no model is loaded")]

@@ -12,7 +12,7 @@ def term(source, target="x", **more):
     return Term(source=source, target=target, **values)
 
 
-SERVERS = {"postgresql": "BABELRAY_TEST_POSTGRESQL", "mariadb": "BABELRAY_TEST_MARIADB"}
+SERVERS = {"postgresql": "TEST_POSTGRESQL_URL", "mariadb": "TEST_MARIADB_URL"}
 """Database -> variable that names an empty database of a real server, as an SQLAlchemy URL."""
 
 

@@ -184,7 +184,8 @@ def test_pairs_that_the_reranker_does_not_know_keep_their_place(generation):
     ids=["none", "upstream", "runtime", "late"],
 )
 def test_without_a_reranker_the_order_of_the_fusion_stands(generation, reranker):
-    plain = ask(retriever_of(generation), "partition delete queue")
+    once = RetrievalSettings(rerank=RerankSettings(kind="none"))
+    plain = ask(retriever_of(generation, settings=once), "partition delete queue")
     response = ask(retriever_of(generation, settings=CROSS, reranker=reranker), "partition delete queue")
     assert reasons(response) - reasons(plain) == {Reason.RERANK_UNAVAILABLE}
     assert response.passages == plain.passages

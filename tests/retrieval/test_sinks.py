@@ -19,7 +19,7 @@ from babelray.retrieval.sinks import JsonlSink, SqlSink, StoredPlan, open_sink, 
 NOW = datetime(2026, 8, 6, 12, 30, 0, 5, tzinfo=UTC)
 SECRET = "wie-lautet-das-geheimnis"
 TABLES = ("babelray_query_plans", "babelray_citation_previews")
-SERVERS = {"postgresql": "BABELRAY_TEST_POSTGRESQL", "mariadb": "BABELRAY_TEST_MARIADB"}
+SERVERS = {"postgresql": "TEST_POSTGRESQL_URL", "mariadb": "TEST_MARIADB_URL"}
 
 
 def plan(text="为什么 ERR_1205 会重试 😀", **more):
