@@ -36,11 +36,10 @@ logger = logging.getLogger(__name__)
 
 _TORCH_THREADS = torch.get_num_threads()  # before anything here changes it
 
-CPU_TOKEN_BUDGET = 1024
-"""Tokens a CPU second on one busy Zen 3 core, medians of 3, at budgets 256, 1024 and 4096. Packed pass:
-1169, 1204, 1338 on paragraphs and 1127, 1280, 1210 on short sentences; padded: 1093, 1034, 710 and 1063, 1011, 575. The
-packed pass hardly depends on it; the padded one loses a third at 4096, where a batch's states no longer fit in
-cache. 1024 is good for both. `benchmarks/token_budget_sweep.py` repeats it."""
+CPU_TOKEN_BUDGET = 512
+"""Tokens a second on two Zen cores, a batch a thread, at budgets 256, 512, 1024, 2048, 4096. Packed pass: 2787, 2956,
+2845, 2746, 2013 on paragraphs and 2504, 2431, 2095, 2217, 1675 on short sentences; the padded one falls off earlier
+(2458, 2407, 2162, 1729, 912), where a batch's states no longer fit in cache. `benchmarks/token_budget_sweep.py`."""
 CUDA_TOKEN_BUDGET = 32_768
 """Not measured yet: large enough to fill a GPU with a small encoder; a batch that does not fit is halved."""
 
