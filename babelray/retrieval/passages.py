@@ -96,7 +96,8 @@ def cut_for_query(
         cut = _cut(
             generation, query, documents, by_document, settings, language, budget - sum(one.tokens for one in exact)
         )
-        exact = [one for one in exact if not any(_overlap(one, other) for other in cut)]
+        exact = [one for one in exact if not _held(generation, one, cut)]
+        cut = [one for one in cut if not any(_overlap(one, other) for other in exact)]
     return _ordered(candidates, cut, exact)[:k]
 
 
@@ -123,10 +124,18 @@ def _cut(
 
 
 def _uncovered(generation: OpenGeneration, candidates: Sequence[Candidate], cut: Sequence[Draft]) -> list[Draft]:
-    """Chunks that hold most of the query's exact tokens and of which no passage was cut."""
+    """Chunks that hold most of the query's exact tokens, where no passage of their document holds these tokens."""
     most = max((len(one.anchors) for one in candidates), default=0)
     chunks = as_indexed(generation, [one for one in candidates if most and len(one.anchors) == most], EXACT_KEPT, None)
-    return [one for one in chunks if not any(_overlap(one, other) for other in cut)]
+    return [one for one in chunks if not _held(generation, one, cut)]
+
+
+def _held(generation: OpenGeneration, chunk: Draft, cut: Sequence[Draft]) -> bool:
+    """Whether passages of the chunk's document hold all exact tokens that the chunk has of the query."""
+    segment, document = chunk.candidate.document
+    text = generation.segments[segment].documents["text"][document].as_py()
+    quotes = [text[one.start : one.end] for one in cut if one.candidate.document == chunk.candidate.document]
+    return all(any(token in quote for quote in quotes) for token in chunk.candidate.anchors)
 
 
 def _within(drafts: Sequence[Draft], budget: int) -> list[Draft]:
