@@ -15,6 +15,7 @@ from babelray.config.embedders import (
     TorchSettings,
 )
 from babelray.config.jobs import ResourceSettings, UnitSettings, VectorSettings
+from babelray.config.localization import BacklogSettings, HintSettings, LocalizationSettings
 from babelray.config.qasc import AutoWindowSettings, PaperWindowSettings, QascSettings, UnitWindowSettings
 from babelray.config.retrieval import (
     CacheSettings,
@@ -43,6 +44,7 @@ __all__ = [
     "ENV_PREFIX",
     "NAME_PATTERN",
     "AutoWindowSettings",
+    "BacklogSettings",
     "BundledE5Settings",
     "BundledMiniLmSettings",
     "CacheSettings",
@@ -58,7 +60,9 @@ __all__ = [
     "GlossaryTranslatorSettings",
     "Group",
     "HashSettings",
+    "HintSettings",
     "HttpTranslatorSettings",
+    "LocalizationSettings",
     "PaperWindowSettings",
     "QascSettings",
     "Redaction",

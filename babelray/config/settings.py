@@ -13,6 +13,7 @@ from babelray.config.base import CREDENTIALS, NAME_PATTERN, Group
 from babelray.config.corpus import SourceSettings, TextSettings
 from babelray.config.embedders import BundledE5Settings, EmbedderSettings
 from babelray.config.jobs import ResourceSettings, UnitSettings, VectorSettings
+from babelray.config.localization import LocalizationSettings
 from babelray.config.retrieval import RetrievalSettings
 from babelray.errors import ConfigError
 
@@ -40,6 +41,7 @@ class Settings(Group):
     resources: ResourceSettings = Field(default=ResourceSettings(), description="CPUs, GPUs, actors")
     units: UnitSettings = Field(default=UnitSettings(), description="work units and budgets for failures")
     retrieval: RetrievalSettings = Field(default=RetrievalSettings(), description="how searches are answered")
+    localization: LocalizationSettings = Field(default=LocalizationSettings(), description="payloads under glossaries")
     publish: bool = Field(default=True, description="publish the generation at the end of reindex run")
 
     @property

@@ -1,0 +1,60 @@
+"""Settings of glossary-aware localization: backlog, glossaries, hints, translators, scoring and calibration."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from babelray.config.base import NAME_PATTERN, DatabaseUrl, Group
+from babelray.config.translation import TranslationSettings
+
+
+class BacklogSettings(Group):
+    """Where payloads are read from."""
+
+    path: str = Field(description="folder or file of payloads")
+    format: Literal["auto", "json", "jsonl", "parquet"] = Field(
+        default="auto", description="auto: by suffix; json: one payload a file; jsonl: one a line"
+    )
+    include: str = Field(default="**/*", description="glob of the files in a folder")
+    column: str = Field(default="payload", description="of a Parquet file")
+    source_locale: str = Field(default="en", min_length=2, description="BCP 47 of its strings")
+
+
+class HintSettings(Group):
+    """Terms found by meaning, over the windows that no enforced match covers."""
+
+    enabled: bool = Field(default=True, description="false: enforced matches alone, no model is loaded")
+    threshold: float | None = Field(
+        default=None,
+        ge=-1,
+        le=1,
+        description="least cosine; null: the model's own starting value, or the calibrated one",
+    )
+    per_ngram: int = Field(default=3, ge=1, le=50, description="terms that one window may hint at")
+    cache_entries: int = Field(default=200_000, ge=0, description="vectors of windows kept in memory")
+
+
+class LocalizationSettings(Group):
+    """Glossary-aware localization of payloads."""
+
+    name: str = Field(
+        default="main", pattern=NAME_PATTERN, description="of the backlog; runs and calibrations carry it"
+    )
+    database: DatabaseUrl | None = Field(
+        default=None, description="SQLAlchemy URL of the glossaries; null: glossaries.sqlite beside the store"
+    )
+    profile: Path | None = Field(
+        default=None, description="YAML file of the engine profile; null: no constraints but terms"
+    )
+    glossaries: tuple[str, ...] = Field(default=(), description="names; empty: those of the profile")
+    targets: tuple[str, ...] = Field(default=(), description="BCP 47 locales to localize into")
+    backlog: tuple[BacklogSettings, ...] = Field(default=(), description="where payloads are read from")
+    output: str = Field(
+        default=".babelray/localized", description="folder of localized payloads, records and dead letters"
+    )
+    hints: HintSettings = Field(default=HintSettings(), description="terms found by meaning")
+    translation: TranslationSettings | None = Field(
+        default=None, description="engines and routes; null: payloads are enriched with terms and not translated"
+    )
+    strings_per_unit: int = Field(default=2000, ge=1, le=1_000_000, description="work of one unit, times targets")
