@@ -29,7 +29,7 @@ class HintSettings(Group):
         default=None,
         ge=-1,
         le=1,
-        description="least cosine; null: the model's own starting value, or the calibrated one",
+        description="least cosine; null: the calibrated one, or the model's starting value",
     )
     per_ngram: int = Field(default=3, ge=1, le=50, description="terms that one window may hint at")
     cache_entries: int = Field(default=200_000, ge=0, description="vectors of windows kept in memory")
@@ -38,21 +38,15 @@ class HintSettings(Group):
 class LocalizationSettings(Group):
     """Glossary-aware localization of payloads."""
 
-    name: str = Field(
-        default="main", pattern=NAME_PATTERN, description="of the backlog; runs and calibrations carry it"
-    )
+    name: str = Field(default="main", pattern=NAME_PATTERN, description="of the backlog; its runs carry it")
     database: DatabaseUrl | None = Field(
         default=None, description="SQLAlchemy URL of the glossaries; null: glossaries.sqlite beside the store"
     )
-    profile: Path | None = Field(
-        default=None, description="YAML file of the engine profile; null: no constraints but terms"
-    )
+    profile: Path | None = Field(default=None, description="YAML file of the engine profile; null: terms alone bind")
     glossaries: tuple[str, ...] = Field(default=(), description="names; empty: those of the profile")
     targets: tuple[str, ...] = Field(default=(), description="BCP 47 locales to localize into")
     backlog: tuple[BacklogSettings, ...] = Field(default=(), description="where payloads are read from")
-    output: str = Field(
-        default=".babelray/localized", description="folder of localized payloads, records and dead letters"
-    )
+    output: str = Field(default=".babelray/localized", description="folder of payloads, records and dead letters")
     hints: HintSettings = Field(default=HintSettings(), description="terms found by meaning")
     translation: TranslationSettings | None = Field(
         default=None, description="engines and routes; null: payloads are enriched with terms and not translated"

@@ -1,4 +1,4 @@
-"""What is kept of every localized string: written by backfill, `localize` and the endpoint; read by scoring and calibration."""
+"""What is kept of every localized string: written when it is localized, read by scoring and calibration."""
 
 from datetime import datetime
 from enum import StrEnum
