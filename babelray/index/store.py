@@ -1,7 +1,6 @@
 """The store: a tree of files with atomic writes, create-if-absent and compare-and-swap. All that lasts goes through it.
 
-Paths are relative, use `/`, and never leave the root. A local folder is the only kind today; an object store fits
-behind the same methods (`If-None-Match` for `create_if_absent`, `If-Match` with the ETag for `compare_and_swap`).
+Paths are relative, use `/`, and never leave the root. Two kinds: a folder, and a prefix of an S3 bucket.
 """
 
 from collections.abc import Iterator
@@ -120,17 +119,16 @@ def open_store(uri: str) -> Store:
         ConfigError: Nothing is named, or the scheme is not one that this version can write to.
     """
     scheme, separator, rest = uri.partition("://")
+    if scheme == "s3" and separator:
+        from babelray.index.s3_store import S3Store
+
+        return S3Store(uri)
+    allowed = "a folder, file:///folder, or s3://bucket/prefix"
     if separator and scheme != "file":
-        raise ConfigError(
-            f"stores at {scheme}:// are not built yet: this version only writes to folders",
-            where="store",
-            got=uri,
-            allowed="a local folder, or file:///folder",
-            fix="set `store` to a folder that all workers share",
-        )
+        raise ConfigError("not a store that can be written to", where="store", got=uri, allowed=allowed)
     folder = rest if separator else uri
     if not folder.strip() or (separator and not folder.startswith("/")):
-        raise ConfigError("not a folder", where="store", got=repr(uri), allowed="a local folder, or file:///folder")
+        raise ConfigError("not a folder", where="store", got=repr(uri), allowed=allowed)
     from babelray.index.local_store import LocalStore
 
     return LocalStore(Path(folder).expanduser().absolute())
