@@ -16,6 +16,7 @@ from babelray.index.document_sentences import DocumentSentences
 from babelray.keys import ModelKey
 from babelray.retrieval.qasc_auto import auto_runs, auto_scores
 from babelray.retrieval.qasc_floor import known_floor
+from babelray.retrieval.qasc_headings import is_heading, with_text
 from babelray.retrieval.qasc_paper import paper_runs
 from babelray.retrieval.qasc_pool import Doubles, Flags, Pool, Run, best_first, build_pool
 from babelray.retrieval.qasc_units import run_score, unit_runs, unit_scores
@@ -81,6 +82,8 @@ def rechunk(
     short = _short_documents(pool, settings.whole_below)
     whole = _whole_runs(pool, short, eligible)
     scores, runs = _profile_runs(pool, settings, pool.present & ~short, eligible & ~short, whole)
+    if settings.profile != "paper":  # which knows sentences only
+        runs = with_text(pool, runs)
     chosen = _fit(pool, runs, scores, settings.token_budget if token_budget is None else token_budget)
     ordered = sorted(chosen, key=lambda run: (-run.score, run.first))
     return [_passage(pool, run) for run in ordered]
@@ -126,7 +129,7 @@ def _whole_runs(pool: Pool, short: Flags, eligible: Flags) -> list[Run]:
 
 
 def _fit(pool: Pool, runs: Sequence[Run], scores: Doubles, budget: int) -> list[Run]:
-    """Runs best first as long as they fit; one that does not gives those of its sentences that do."""
+    """Runs best first as long as they fit; one that does not gives those of its sentences that do, headings aside."""
     chosen: list[Run] = []
     left = budget
     for run in sorted(runs, key=lambda one: (-one.score, one.first)):
@@ -135,7 +138,7 @@ def _fit(pool: Pool, runs: Sequence[Run], scores: Doubles, budget: int) -> list[
             chosen.append(run)
             left -= size
             continue
-        parts = _best_parts(pool, run, scores, left)
+        parts = [part for part in _best_parts(pool, run, scores, left) if not is_heading(pool, part)]
         chosen += parts
         left -= sum(pool.size(part.first, part.last) for part in parts)
     return chosen

@@ -46,6 +46,7 @@ class Pool:
         owner: int64 (n,), document of each sentence.
         starts, ends, tokens: int64 (n,).
         first_of_block, last_of_block: int64 (n,), the sentences that begin and end each sentence's block.
+        headings: bool (n,), whether it is (part of) a heading.
         joins: bool (n,), whether a passage may hold this sentence and the one before it.
         same_language: bool (n,), whether it is in the language of the query; false where that is not known.
         present: bool (n,), whether it has a vector.
@@ -62,6 +63,7 @@ class Pool:
     tokens: Longs
     first_of_block: Longs
     last_of_block: Longs
+    headings: Flags
     joins: Flags
     same_language: Flags
     present: Flags
@@ -117,6 +119,7 @@ def build_pool(
         tokens=_joined([one.tokens for one in kept], np.int64),
         first_of_block=first_of_block,
         last_of_block=last_of_block,
+        headings=_joined([_flags(one.kinds, lambda kind: kind == BlockKind.HEADING) for one in kept], np.bool_),
         joins=same_block | both_prose,
         same_language=_joined([_flags(one.languages, lambda tag: primary(tag) == wanted) for one in kept], np.bool_),
         present=present,

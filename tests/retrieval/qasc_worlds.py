@@ -60,7 +60,7 @@ def documents(draw, most=4):
         cosines = draw(st.lists(st.sampled_from([-0.4, 0.0, 0.3, 0.5, 0.8, 0.81, 0.95]), min_size=n, max_size=n))
         blocks = np.cumsum(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))).tolist()
         of_block = draw(
-            st.lists(st.sampled_from(["paragraph", "list", "code", "table"]), min_size=n + 1, max_size=n + 1)
+            st.lists(st.sampled_from(["paragraph", "list", "code", "table", "heading"]), min_size=n + 1, max_size=n + 1)
         )
         cut = draw(st.integers(0, n - 1))
         made.append(
