@@ -23,7 +23,10 @@ ENV_PREFIX = "BABELRAY_"
 class Settings(Group):
     """All settings of a job or a command."""
 
-    store: str = Field(default=".babelray/store", description="folder, or s3://bucket/prefix?endpoint_override=host:port&scheme=http&region=name")
+    store: str = Field(
+        default=".babelray/store",
+        description="folder, or s3://bucket/prefix?endpoint_override=host:port&scheme=http&region=name",
+    )
     cache: Path = Field(default=Path("~/.cache/babelray"), description="converted models and downloaded segments")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO", description="of messages on stderr; DEBUG also shows what Ray and its workers say"

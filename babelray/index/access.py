@@ -197,6 +197,7 @@ class CompiledScope:
         documents: Overridden documents that are allowed, provided that their class is of the scope's tenant.
         digest: Names the allowed classes and documents; with segment and revision it is the key of a bitmap.
         as_of: Microseconds since 1970 UTC.
+        verdicts: What has been asked of `permits_class`.
     """
 
     scope: AccessScope
@@ -205,6 +206,7 @@ class CompiledScope:
     documents: frozenset[str]
     digest: str
     as_of: int
+    verdicts: dict[tuple[int, AccessValues], bool] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def revision(self) -> str:
@@ -228,6 +230,18 @@ class CompiledScope:
             return False
         values = self.table.effective(number, doc_id)
         return values is not None and self.scope.allows(values) and is_valid_at(self.as_of, valid_from, valid_to)
+
+    def permits_class(self, number: int, declared: AccessValues) -> bool:
+        """What `permits` says of a document that has no entry of its own in the table, its validity aside.
+
+        Remembered for the request: its results name few classes, many times.
+        """
+        known = self.verdicts.get((number, declared))
+        if known is None:
+            right = self.table.numbers.get(declared) == number
+            known = right and self.scope.allows(self.table.classes[number].effective)
+            self.verdicts[number, declared] = known
+        return known
 
 
 def compile_scope(table: AccessTable, scope: AccessScope) -> CompiledScope:

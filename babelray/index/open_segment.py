@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from babelray.errors import IntegrityError
@@ -19,6 +20,7 @@ from babelray.index.row_access import ROWS_SCHEMA, RowAccess
 from babelray.index.segment_schema import CHUNKS_SCHEMA, DOCUMENTS_SCHEMA, SENTENCES_SCHEMA
 from babelray.index.vector_report import SearchPlan
 from babelray.index.vectors import Floats, Found, SegmentVectors, count_rows, in_bitmap
+from babelray.text.language import UNDETERMINED
 
 WIDE_SHARE = 0.3
 """From this share of allowed rows on, asking without the filter clause was faster (100,000 rows, 5 fields)."""
@@ -139,6 +141,19 @@ class OpenSegment:
         column = self.chunks[name]
         return [column[row].as_py() for row in rows]
 
+    def largest_language(self, row: int) -> str:
+        """BCP 47 of most of a chunk; `und` where nothing could be said."""
+        names, codes = self._largest_languages
+        return names[int(codes[row])]
+
+    @cached_property
+    def _largest_languages(self) -> tuple[list[str], NDArray[np.int32]]:
+        """The different languages, and for each chunk which of them comes first in its list; read once."""
+        first = pa.chunked_array([_first_of_each(lists) for lists in self.chunks["languages"].chunks], pa.string())
+        coded = pc.fill_null(first, UNDETERMINED).combine_chunks().dictionary_encode()
+        names: list[str] = coded.dictionary.to_pylist()
+        return names, coded.indices.to_numpy()
+
     def _sentences_of(self, row: int) -> tuple[int, int]:
         """Rows of a chunk's sentences, the end exclusive."""
         first, last = self._sentence_spans
@@ -202,6 +217,12 @@ def _table(path: Path, schema: pa.Schema) -> pa.Table:
             "an Arrow file has another schema", where=path, got=table.schema.names, allowed=schema.names
         )
     return table
+
+
+def _first_of_each(lists: pa.ListArray) -> pa.Array:
+    """The first value of each list, null for an empty one."""
+    offsets = lists.offsets.to_numpy()
+    return lists.values.take(pa.array(offsets[:-1], mask=offsets[1:] == offsets[:-1])).cast(pa.string())
 
 
 def _cells(table: pa.Table, row: int, names: Sequence[str]) -> dict[str, Any]:

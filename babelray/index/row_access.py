@@ -161,17 +161,20 @@ class RowAccess:
         Raises:
             AccessDenied: A row is outside the scope. Nothing of the result may be used.
         """
-        for row in rows:
-            document = int(self.documents[row])
-            valid_from, valid_to = int(self.valid_from[row]), int(self.valid_to[row])
-            permitted = scope.permits(
-                int(self.classes[row]),
-                self._declared[document],
-                self._doc_ids[document],
-                None if valid_from == _ALWAYS else valid_from,
-                None if valid_to == _NEVER else valid_to,
-            )
-            if not permitted:
+        table, documents = scope.table, self.documents[rows]
+        classes = self.classes[rows].tolist()
+        valid = (self.valid_from[rows] <= scope.as_of) & (scope.as_of < self.valid_to[rows])
+        verdicts: dict[tuple[int, int], bool] = {}
+        for row, document, number, holds in zip(rows, documents.tolist(), classes, valid.tolist(), strict=True):
+            doc_id, declared = self._doc_ids[document], self._declared[document]
+            if doc_id in table.deleted or doc_id in table.overrides:
+                permitted = scope.permits(number, declared, doc_id, None, None)
+            else:
+                # Documents share their values as objects: a result has few pairs of class and values.
+                pair = (number, id(declared))
+                permitted = verdicts[pair] if pair in verdicts else scope.permits_class(number, declared)
+                verdicts[pair] = permitted
+            if not (permitted and holds):
                 raise AccessDenied(
                     "a row outside the caller's scope came out of a search and was withheld, with all of its results",
                     where=f"segment {self.segment}, row {int(row)}, access revision {scope.revision}",

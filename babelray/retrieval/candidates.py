@@ -1,6 +1,5 @@
 """The union of the channels, cleaned: caps, exact duplicates, periods; each candidate knows why it went."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,6 @@ from babelray.retrieval.fusion import Fused
 from babelray.retrieval.plan import Budgets
 from babelray.retrieval.query import Freshness
 from babelray.retrieval.trace import CandidateTrace, ChannelPlace
-from babelray.text.language import UNDETERMINED
 
 OVER_UNION = "over the limit of all channels together"
 OVER_DOCUMENT = "over the limit of one document"
@@ -71,7 +69,7 @@ def select(
     """
     wanted = frozenset(anchors)
     taken: Counter[tuple[int, int]] = Counter()
-    seen: set[bytes] = set()
+    seen: set[str] = set()
     kept = fused[: budgets.union]
     contents = read_cells(generation, "content", [one.place for one in kept])
     exact = read_cells(generation, "exact_tokens", [one.place for one in kept]) if wanted else {}
@@ -80,17 +78,16 @@ def select(
         segment = generation.segments[one.place[0]]
         document = generation.document_of(Hit(*one.place, score=0.0))
         content = contents[one.place]
-        digest = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         removed = ""
         if period is not None and not _inside(segment.documents["updated_at"][document[1]].as_py(), period):
             removed = OUTSIDE_PERIOD
-        elif digest in seen:
+        elif content in seen:
             removed = DUPLICATE
         elif taken[document] >= budgets.per_document:
             removed = OVER_DOCUMENT
         else:
             taken[document] += 1
-            seen.add(digest)
+            seen.add(content)
         present = tuple(sorted(wanted.intersection(exact.get(one.place, ()))))
         language = languages[one.place]
         candidates.append(Candidate(one, rank, language, document, content, removed, anchors=present))
@@ -109,8 +106,7 @@ def read_cells(generation: OpenGeneration, column: str, places: Sequence[Place])
 
 def largest_languages(generation: OpenGeneration, places: Sequence[Place]) -> dict[Place, str]:
     """The largest language of each chunk; `und` where nothing could be said."""
-    found = read_cells(generation, "languages", places)
-    return {place: languages[0] if languages else UNDETERMINED for place, languages in found.items()}
+    return {place: generation.segments[place[0]].largest_language(place[1]) for place in places}
 
 
 def remaining(candidates: Iterable[Candidate]) -> list[Candidate]:

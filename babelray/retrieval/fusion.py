@@ -41,20 +41,18 @@ def fuse(
         rank_constant: The k of the formula.
     """
     by_place: dict[Place, dict[Channel, Found]] = {}
-    for channel, hits in found.items():
-        for hit in hits:
-            by_place.setdefault(hit.place, {})[channel] = hit
-    fused = []
-    for place, channels in by_place.items():
-        weight = weights(place)
-        # Summed in the order of the enumeration, so that equal ranks give equal floats whatever answered first.
-        score = sum(
-            weight.get(channel, 0.0) / (rank_constant + channels[channel].rank)
-            for channel in Channel
-            if channel in channels
-        )
-        fused.append(Fused(place, score, channels))
-    return sorted(fused, key=lambda one: (-one.score, min(hit.rank for hit in one.found.values()), one.place))
+    scores: dict[Place, float] = {}
+    best: dict[Place, int] = {}
+    # In the order of the enumeration, so that equal ranks give equal floats whatever answered first.
+    for channel in Channel:
+        for hit in found.get(channel, ()):
+            place = hit.place
+            by_place.setdefault(place, {})[channel] = hit
+            part = weights(place).get(channel, 0.0) / (rank_constant + hit.rank)
+            scores[place] = scores.get(place, 0.0) + part
+            best[place] = min(best.get(place, hit.rank), hit.rank)
+    order = sorted(by_place, key=lambda place: (-scores[place], best[place], place))
+    return [Fused(place, scores[place], by_place[place]) for place in order]
 
 
 class CohortTable:
