@@ -21,6 +21,7 @@ from babelray.glossary.payload import read_payloads
 from babelray.glossary.store import GlossaryStore, open_glossaries
 from babelray.glossary.terms import Term
 from cli.options import ConfigOption, JsonOption, settings_from
+from models.localizers.registry import glossary_database
 
 app = typer.Typer(help="Glossaries: versions, import and export, checks, matches in payloads.", no_args_is_help=True)
 console = Console()
@@ -36,13 +37,7 @@ VersionOption = Annotated[int | None, typer.Option("--version", min=1, help="The
 
 
 def _store(database: str | None, config: Path | None) -> GlossaryStore:
-    if database is None:
-        folder = settings_from(config).store
-        if "://" in folder:
-            fix = "name a database with --database, for example sqlite:///glossaries.sqlite"
-            raise InputError("a glossary database cannot lie in an object store", got=folder, fix=fix)
-        database = f"sqlite:///{Path(folder).parent / 'glossaries.sqlite'}"
-    return open_glossaries(database)
+    return open_glossaries(database or glossary_database(settings_from(config)))
 
 
 def _pairs(options: list[str] | None, name: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from babelray.errors import BabelrayError
 from cli import access, config, generations, glossary, models, reindex
+from cli.localize import localize
 from cli.search import search
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(glossary.app, name="glossary")
 app.add_typer(config.app, name="config")
 app.command()(search)
+app.command()(localize)
 
 
 def main() -> None:

@@ -32,6 +32,9 @@ class HintSettings(Group):
         description="least cosine; null: the calibrated one, or the model's starting value",
     )
     per_ngram: int = Field(default=3, ge=1, le=50, description="terms that one window may hint at")
+    margin: float = Field(
+        default=0.03, ge=0, le=1, description="cosines so little under the threshold are kept for calibration"
+    )
     cache_entries: int = Field(default=200_000, ge=0, description="vectors of windows kept in memory")
 
 

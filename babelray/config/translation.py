@@ -79,7 +79,10 @@ class Seq2SeqTranslatorSettings(Group):
 
 
 class HttpTranslatorSettings(Group):
-    """An OpenAI-compatible chat completions URL that is asked to translate."""
+    """An OpenAI-compatible chat completions URL that is asked to translate.
+
+    Queries are translated as they come; strings of payloads go in batches, with the rules that bind them.
+    """
 
     kind: Literal["http"] = Field(description=_KIND)
     name: str = Field(pattern=_NAME, description="what routes, boundaries and traces call it")
@@ -98,6 +101,12 @@ class HttpTranslatorSettings(Group):
     max_tokens: int = Field(default=2048, ge=16, le=131_072, description="longest answer to one request")
     timeout_seconds: float = Field(default=5.0, gt=0, le=600, description="of one request")
     retries: int = Field(default=1, ge=0, le=10, description=_RETRIES)
+    batch_strings: int = Field(default=20, ge=1, le=500, description="strings of payloads in one request at most")
+    batch_characters: int = Field(default=4000, ge=100, le=1_000_000, description="of the strings of one request")
+    concurrency: int = Field(default=4, ge=1, le=64, description="requests under way at a time")
+    requests_per_minute: float = Field(default=0.0, ge=0, le=100_000, description="0: as many as it takes")
+    input_price: float = Field(default=0.0, ge=0, description="of a million tokens sent, for the cost in summaries")
+    output_price: float = Field(default=0.0, ge=0, description="of a million tokens received")
 
 
 TranslatorSettings = Annotated[

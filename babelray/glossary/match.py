@@ -13,7 +13,7 @@ from babelray.glossary.locales import serves
 from babelray.glossary.ngrams import NGram, longest_term, ngrams, uncovered
 from babelray.glossary.normalize import Normalized, fold_text, normalize
 from babelray.glossary.protect import Protected, find_protected
-from babelray.glossary.terms import Term
+from babelray.glossary.terms import Term, TermKind
 
 MAX_SCOPES = 256
 """Scopes whose terms are remembered: a few per pair and tenant; the oldest makes room."""
@@ -56,6 +56,14 @@ class EnforcedMatch:
     form: str
     rule: str
     score: float = 1.0
+
+    @property
+    def rendering(self) -> str:
+        """What the term becomes here; a translation takes on the capital that a sentence or label gave the term."""
+        wanted = self.term.rendering
+        if self.term.kind is not TermKind.CUSTOM_TRANSLATION or self.form[:1].isupper():
+            return wanted
+        return wanted[:1].upper() + wanted[1:] if self.surface[:1].isupper() else wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,20 @@ class TermMatcher:
 
     def allowed(self, scope: MatchScope) -> list[Term]:
         """The terms a scope allows, in the glossary's order."""
-        return [self.terms[number] for number in sorted(self._allow(scope) - self._expired(scope))]
+        return [self.terms[number] for number in sorted(self.allowed_numbers(scope))]
+
+    def by_id(self, scope: MatchScope) -> dict[str, Term]:
+        """The terms a scope allows by their id; of two of one id the one for the more specific target locale."""
+        found: dict[str, tuple[int, Term]] = {}
+        for term in self.allowed(scope):
+            exact = serves(term.target_locale, scope.target_locale) or 0
+            if term.term_id not in found or exact > found[term.term_id][0]:
+                found[term.term_id] = (exact, term)
+        return {term_id: term for term_id, (_, term) in found.items()}
+
+    def allowed_numbers(self, scope: MatchScope) -> frozenset[int]:
+        """Positions in `terms` of the terms a scope allows."""
+        return self._allow(scope) - self._expired(scope)
 
     def match(self, text: str, scope: MatchScope, *, pointer: str = "", with_ngrams: bool = False) -> StringMatches:
         """Find the terms of a string.

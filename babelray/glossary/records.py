@@ -76,6 +76,7 @@ class LocalizedString(_Record):
         glossaries: Name -> version.
         output: The translation; empty string only where the source has no words; None where there is none, and then
             `failure` says why.
+        near_misses: What lay a little under the threshold; read by calibration, given to nobody.
         contested: Groups of term ids that claim one span with different renderings; none of them was given.
     """
 
@@ -93,6 +94,7 @@ class LocalizedString(_Record):
     mode: RetrievalMode
     retrieved: tuple[RetrievedTerm, ...] = ()
     hints: tuple[HintedTerm, ...] = ()
+    near_misses: tuple[HintedTerm, ...] = ()
     contested: tuple[tuple[str, ...], ...] = ()
     glossaries: dict[str, int] = Field(default_factory=dict)
     constraints_version: str = ""

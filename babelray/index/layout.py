@@ -169,6 +169,14 @@ class StoreLayout:
         """Chunk and sentence vectors of a unit."""
         return f"embedded/{corpus}/{policy}/{model_key}/{shard}.parquet"
 
+    def window_vectors_of(self, model_key: str) -> str:
+        """Folder of the vectors of glossary windows that a model has embedded, whatever glossary and payload."""
+        return f"windows/{model_key}"
+
+    def window_vectors(self, model_key: str, content: str) -> str:
+        """One file of them, named by its content."""
+        return f"windows/{model_key}/{content}.parquet"
+
     def run(self, job: str, digest: str) -> RunLayout:
         """Plan, receipts and rejects of a run."""
         return RunLayout(f"runs/{job}/{digest}")

@@ -23,6 +23,7 @@ from models.translators.ways import Way, check_routes, ways_between
 logger = logging.getLogger(__name__)
 
 Spans = Sequence[tuple[int, int]]
+NamedSpans = Sequence[tuple[int, int, str]]
 ID_LENGTH = 32
 
 
@@ -99,6 +100,7 @@ class TranslationRouter:
         tenant_id: str,
         domain: str = "",
         protected: Sequence[Spans] = (),
+        terms: Sequence[NamedSpans] | None = None,
     ) -> list[Translation | None]:
         """One translation a text, in order; None where there is nothing to translate or no way offers anything.
 
@@ -109,6 +111,8 @@ class TranslationRouter:
             tenant_id: Decides what may leave, and which terms are used.
             domain: Subject, for terminology.
             protected: For each text the spans that come back as they are; empty: none.
+            terms: For each text start, end and rendering of the terms that the caller binds; None: those of the
+                glossary that the router was made with.
 
         Raises:
             AccessDenied: The tenant's boundary allows none of the ways.
@@ -118,6 +122,8 @@ class TranslationRouter:
         """
         if protected and len(protected) != len(texts):
             raise InputError("protected spans do not belong to the texts", got=f"{len(protected)} for {len(texts)}")
+        if terms is not None and len(terms) != len(texts):
+            raise InputError("terms do not belong to the texts", got=f"{len(terms)} for {len(texts)}")
         boundary = self._settings.boundaries.get(tenant_id, DataBoundary())
         found: dict[int, Translation] = {}
         failure: UpstreamError | None = None
@@ -127,8 +133,9 @@ class TranslationRouter:
                 break
             call = _Call(self, way, source, target, tenant_id, domain, boundary)
             spans = [protected[number] if protected else () for number in open_ones]
+            bound = None if terms is None else [terms[number] for number in open_ones]
             try:
-                made = call.run([texts[number] for number in open_ones], spans)
+                made = call.run([texts[number] for number in open_ones], spans, bound)
             except UpstreamError as error:
                 logger.warning("%s > %s by %s: %s", source, target, way.name, error.what)
                 failure = failure or error
@@ -186,16 +193,21 @@ class _Call:
         own = [step.glossary_version for step in way.steps if step.glossary_version is not None]
         self._glossary_version = self._lookup.version if self._lookup else "+".join(own) or None
 
-    def run(self, texts: Sequence[str], protected: Sequence[Spans]) -> list[Translation | None]:
-        masked = [self._mask(text, spans) for text, spans in zip(texts, protected, strict=True)]
+    def run(
+        self, texts: Sequence[str], protected: Sequence[Spans], terms: Sequence[NamedSpans] | None
+    ) -> list[Translation | None]:
+        bound = [self._terms(text) for text in texts] if terms is None else terms
+        masked = [self._mask(*each) for each in zip(texts, protected, bound, strict=True)]
         outputs = self._outputs([one.text for one in masked if one.has_words])
         return [self._translation(text, one, outputs) for text, one in zip(texts, masked, strict=True)]
 
-    def _mask(self, text: str, protected: Spans) -> Masked:
-        terms = []
-        if self._lookup is not None:
-            matches = self._lookup.find(text, self._source, self._target, self._tenant_id, self._domain)
-            terms = [(one.start, one.end, one.term.rendering) for one in matches]
+    def _terms(self, text: str) -> NamedSpans:
+        if self._lookup is None:
+            return ()
+        matches = self._lookup.find(text, self._source, self._target, self._tenant_id, self._domain)
+        return [(one.start, one.end, one.term.rendering) for one in matches]
+
+    def _mask(self, text: str, protected: Spans, terms: NamedSpans) -> Masked:
         # Private text is looked for in the whole text, before anything in it is hidden from the rules by a mark.
         private = find_private(text, self._boundary.redactions) if self._way.external else []
         return mask(text, kept=protected, private=private, terms=terms)

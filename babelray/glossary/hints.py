@@ -1,0 +1,160 @@
+"""Hints: terms found by meaning in what no enforced match covers. They never bind; approving one makes it an alias."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from babelray.glossary.match import Hint, MatchScope, StringMatches, TermMatcher
+from babelray.glossary.ngrams import NGram
+from babelray.glossary.normalize import fold_text
+from babelray.glossary.terms import Term
+from babelray.glossary.thresholds import Thresholds
+from babelray.glossary.vector_cache import NGramVectors
+from babelray.protocols import Embedder
+
+Floats = NDArray[np.float32]
+_ROWS = 1024
+"""Windows compared at a time: a block of scores of 50,000 forms stays at 200 MB."""
+
+
+def term_forms(term: Term, locale: str) -> tuple[str, ...]:
+    """What of a term is embedded: its listed forms, folded as windows are. Inflected ones are found by form."""
+    forms = (term.source, *term.aliases, *term.surface_forms)
+    return tuple(dict.fromkeys(folded for form in forms if (folded := fold_text(form, locale))))
+
+
+@dataclass(frozen=True, eq=False)
+class HintIndex:
+    """Vectors of the forms of a matcher's terms; flat, since glossaries are small.
+
+    Attributes:
+        forms: n different folded forms.
+        owners: For each form, positions of its terms in `TermMatcher.terms`.
+        vectors: float32 (n, dimension), unit length; zero for a form that has none.
+    """
+
+    forms: tuple[str, ...]
+    owners: tuple[tuple[int, ...], ...]
+    vectors: Floats
+
+    def similar(self, windows: Floats, least: float) -> list[list[tuple[int, float]]]:
+        """For each window the forms with at least this cosine, best first.
+
+        Args:
+            windows: float32 (m, dimension), unit length; a zero row is similar to nothing.
+            least: Cosine.
+        """
+        found: list[list[tuple[int, float]]] = []
+        for start in range(0, len(windows), _ROWS):
+            scores = windows[start : start + _ROWS] @ self.vectors.T
+            scores[~windows[start : start + _ROWS].any(axis=1)] = -1.0
+            rows: list[list[tuple[int, float]]] = [[] for _ in range(len(scores))]
+            for row, form in zip(*np.nonzero(scores >= least), strict=True):
+                rows[row].append((int(form), float(scores[row, form])))
+            found += [sorted(row, key=lambda one: (-one[1], one[0])) for row in rows]
+        return found
+
+
+def forms_of(matcher: TermMatcher) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+    """The different forms of a matcher's terms, sorted, and whose they are."""
+    owners: dict[str, list[int]] = {}
+    for number, term in enumerate(matcher.terms):
+        for form in term_forms(term, matcher.source_locale):
+            owners.setdefault(form, []).append(number)
+    forms = tuple(sorted(owners))
+    return forms, tuple(tuple(owners[form]) for form in forms)
+
+
+def build_hint_index(matcher: TermMatcher, embedder: Embedder, cache: NGramVectors) -> HintIndex:
+    """Embed the forms of a matcher's terms.
+
+    Raises:
+        UpstreamError: The embedder failed.
+    """
+    forms, owners = forms_of(matcher)
+    return HintIndex(forms, owners, cache.of(forms, embedder))
+
+
+class HintFinder:
+    """Finds hints in strings whose enforced matches are known.
+
+    Args:
+        matcher: Whose terms the index is of.
+        index: Vectors of their forms.
+        embedder: The same model's.
+        thresholds: By locale pair.
+        cache: Vectors of windows.
+        per_ngram: Terms that one window may hint at.
+        margin: Cosines so little under the threshold are reported as near misses, for calibration; 0: none.
+    """
+
+    def __init__(
+        self,
+        matcher: TermMatcher,
+        index: HintIndex,
+        embedder: Embedder,
+        thresholds: Thresholds,
+        cache: NGramVectors,
+        per_ngram: int = 3,
+        margin: float = 0.0,
+    ) -> None:
+        self.thresholds = thresholds
+        self.margin = margin
+        self._matcher, self._index = matcher, index
+        self._embedder, self._cache = embedder, cache
+        self._per_ngram = per_ngram
+
+    def find(self, strings: Sequence[StringMatches], scope: MatchScope) -> list[tuple[Hint, ...]]:
+        """Hints of each string, by place; near misses among them have a score under their threshold.
+
+        Args:
+            strings: Matched with `with_ngrams=True`.
+            scope: What they were matched under.
+
+        Raises:
+            UpstreamError: The embedder failed.
+        """
+        windows = list(dict.fromkeys(gram.text for one in strings for gram in one.open_ngrams))
+        vectors = self._cache.of(windows, self._embedder)
+        threshold = self.thresholds.of(self._matcher.source_locale, scope.target_locale)
+        similar = dict(zip(windows, self._index.similar(vectors, threshold - self.margin), strict=True))
+        numbers = self._matcher.allowed_numbers(scope)
+        return [self._of_string(one, similar, numbers, threshold) for one in strings]
+
+    def _of_string(
+        self,
+        string: StringMatches,
+        similar: dict[str, list[tuple[int, float]]],
+        allowed: frozenset[int],
+        threshold: float,
+    ) -> tuple[Hint, ...]:
+        candidates = [
+            (score, gram, number)
+            for gram in string.open_ngrams
+            for number, score in self._terms(similar[gram.text], allowed)
+        ]
+        bound = [(match.term.term_id, match.start, match.end) for match in string.enforced]
+        kept: list[Hint] = []
+        for score, gram, number in sorted(candidates, key=lambda one: (-one[0], one[1].start, one[1].end, one[2])):
+            term = self._matcher.terms[number]
+            taken = [*bound, *((hint.term.term_id, hint.start, hint.end) for hint in kept)]
+            # One hint a term and place: windows around the best one say the same, only less well.
+            if not any(term.term_id == other and _overlap(gram, start, end) for other, start, end in taken):
+                surface = string.text[gram.start : gram.end]
+                kept.append(Hint(term, gram.start, gram.end, surface, score, threshold))
+        return tuple(sorted(kept, key=lambda hint: (hint.start, hint.end, -hint.score, hint.term.term_id)))
+
+    def _terms(self, similar: Sequence[tuple[int, float]], allowed: frozenset[int]) -> list[tuple[int, float]]:
+        """The best allowed terms of one window."""
+        best: dict[int, float] = {}
+        for form, score in similar:
+            for number in self._index.owners[form]:
+                if number in allowed:
+                    best.setdefault(number, score)
+        return list(best.items())[: self._per_ngram]
+
+
+def _overlap(gram: NGram, start: int, end: int) -> bool:
+    return gram.start < end and start < gram.end

@@ -1,0 +1,51 @@
+"""Pieces of a string that a translator of plain sentences can be given: lines, and branches of ICU messages."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from babelray.glossary.protect import Protected, ProtectedKind
+
+_LINES = re.compile(r"(?:\r?\n|\\n)+")
+Span = tuple[int, int]
+
+
+def segments(text: str, protected: Sequence[Protected]) -> list[Span]:
+    """Spans of the pieces, without the white space around them, in order.
+
+    Between them stand line breaks and the syntax of ICU messages, which no translator sees. Placeholders, tags and code
+    stay inside: they stand in a sentence.
+
+    Args:
+        text: A string.
+        protected: Its protected spans, sorted and disjoint.
+    """
+    kept = [(one.start, one.end) for one in protected if one.kind is not ProtectedKind.ICU]
+    starts = [start for start, _ in kept]
+
+    def inside(at: int) -> bool:
+        place = bisect_right(starts, at) - 1
+        return place >= 0 and at < kept[place][1]
+
+    borders = [(one.start, one.end) for one in protected if one.kind is ProtectedKind.ICU]
+    borders += [match.span() for match in _LINES.finditer(text) if not inside(match.start())]
+    found: list[Span] = []
+    done = 0
+    for start, end in [*sorted(borders), (len(text), len(text))]:
+        piece = text[done:start]
+        left = len(piece) - len(piece.lstrip())
+        right = len(piece.rstrip())
+        if right > left:
+            found.append((done + left, done + right))
+        done = max(done, end)
+    return found
+
+
+def has_words(text: str, protected: Sequence[Protected]) -> bool:
+    """Whether anything but protected spans has a letter."""
+    done = 0
+    for one in protected:
+        if any(map(str.isalpha, text[done : one.start])):
+            return True
+        done = one.end
+    return any(map(str.isalpha, text[done:]))
