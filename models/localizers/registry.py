@@ -76,16 +76,20 @@ def build_translator_of_profile(
 ) -> BoundTranslator | None:
     """Everything that a profile may have strings translated by; None where nothing is configured.
 
+    The translator of kind `glossary` is none of them: terms are bound for every engine, and by themselves they
+    translate no sentence.
+
     Raises:
         ConfigError: A route names a translator that is not configured, or one cannot be used as it is set.
     """
-    if settings is None or not settings.translators:
+    configured = [] if settings is None else [one for one in settings.translators if one.kind != "glossary"]
+    if settings is None or not configured:
         return None
     # The profile says what may leave, whatever boundaries of tenants the settings hold.
     bounded = settings.model_copy(update={"boundaries": {profile.tenant_id: profile.boundary}})
     translators: dict[str, BoundTranslator] = {}
     engines = []
-    for one in settings.translators:
+    for one in configured:
         if isinstance(one, HttpTranslatorSettings):
             translators[one.name] = ChatTranslator(one, profile)
         else:
