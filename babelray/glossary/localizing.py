@@ -14,11 +14,10 @@ from babelray.glossary.match import Hint, MatchScope, StringMatches, TermMatcher
 from babelray.glossary.modes import RetrievalMode, choose_mode
 from babelray.glossary.payload import Payload
 from babelray.glossary.profile import EngineProfile
-from babelray.glossary.protect import verify_protected
 from babelray.glossary.records import Failure, HintedTerm, LocalizedString, RetrievedTerm
 from babelray.glossary.segments import has_words
 from babelray.glossary.terms import Term
-from babelray.glossary.translating import Bound, BoundTranslator, Rendered
+from babelray.glossary.translating import Bound, BoundTranslator, Rendered, damages
 from babelray.keys import digest_of
 
 PRELOADED = "preload"
@@ -144,7 +143,7 @@ class Localizer:
             return []
         bound = [Bound(one.text, one.protected, one.selected, preloaded) for one in strings]
         answers = self.translator.translate(bound, source, target, tenant_id=self.profile.tenant_id)
-        return [verified(one.text, answer) for one, answer in zip(strings, answers, strict=True)]
+        return [verified(one, answer) for one, answer in zip(bound, answers, strict=True)]
 
     def _record(
         self,
@@ -206,15 +205,10 @@ def _hinted(hints: Iterable[Hint]) -> tuple[HintedTerm, ...]:
     )
 
 
-def verified(source: str, result: Rendered) -> Rendered:
-    """A result whose placeholders and tags all came back; else the failure that keeps it from everybody."""
-    if result.output is None:
-        return result
-    fatal = [damage for damage in verify_protected(source, result.output) if damage.fatal]
-    if not fatal:
-        return result
-    detail = "; ".join(f"{one.problem} {one.kind} {one.detail}" for one in fatal)
-    return Rendered(None, result.used, Failure.PROTECTED_DAMAGED, detail)
+def verified(string: Bound, result: Rendered) -> Rendered:
+    """A result that kept placeholders, tags and codes; else the failure that keeps it from everybody."""
+    problems = damages(string, result)
+    return Rendered(None, result.used, Failure.PROTECTED_DAMAGED, "; ".join(problems)) if problems else result
 
 
 def record_id(payload: str, position: int, source: str, target: str, tenant_id: str, text: str) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from babelray.glossary.codes import lost_codes
 from babelray.glossary.constraints import Constraints
 from babelray.glossary.match import EnforcedMatch
-from babelray.glossary.protect import Protected
+from babelray.glossary.protect import Protected, verify_protected
 from babelray.glossary.records import Failure, TranslatorUsed
 
 
@@ -98,3 +99,14 @@ class BoundTranslator(Protocol):
 def failed(strings: Sequence[Bound], failure: Failure, detail: str) -> list[Rendered]:
     """The same failure for every string."""
     return [Rendered(None, failure=failure, detail=detail) for _ in strings]
+
+
+def damages(string: Bound, result: Rendered) -> list[str]:
+    """What a translation lost that breaks a program or misleads its users; nothing where there is no translation."""
+    if result.output is None:
+        return []
+    found = [
+        f"{one.problem} {one.kind} {one.detail}" for one in verify_protected(string.text, result.output) if one.fatal
+    ]
+    lost = lost_codes(string.text, result.output, string.protected, string.matches)
+    return [*found, *(f"lost code {code}" for code in lost)]

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from babelray.glossary.profile import EngineProfile
-from babelray.glossary.protect import verify_protected
 from babelray.glossary.records import Failure
-from babelray.glossary.translating import Bound, BoundTranslator, Rendered, Spent, failed
+from babelray.glossary.translating import Bound, BoundTranslator, Rendered, Spent, damages, failed
 from babelray.keys import digest_of
 
 
@@ -48,7 +47,7 @@ class RoutedTranslator:
             answers = translator.translate([strings[n] for n in left], source, target, tenant_id=tenant_id)
             for number, answer in zip(left, answers, strict=True):
                 results[number] = answer
-            left = [number for number in left if not _good(strings[number], results[number])]
+            left = [n for n in left if results[n].output is None or damages(strings[n], results[n])]
             if not left:
                 break
         return results
@@ -56,9 +55,3 @@ class RoutedTranslator:
     def _asked(self, source: str, target: str) -> list[BoundTranslator]:
         wanted = self._profile.translators_for(source, target) or tuple(self._translators)
         return [self._translators[name] for name in wanted if self._translators[name].can(source, target)]
-
-
-def _good(string: Bound, result: Rendered) -> bool:
-    if result.output is None:
-        return False
-    return not any(damage.fatal for damage in verify_protected(string.text, result.output))

@@ -18,10 +18,9 @@ from babelray.errors import AccessDenied, ConfigError, UpstreamError
 from babelray.glossary.constraints import PROMPT_VERSION, Constraints, constraints_from_matches, render_prompt
 from babelray.glossary.marks import Masked, mask, unmask
 from babelray.glossary.profile import EngineProfile
-from babelray.glossary.protect import verify_protected
 from babelray.glossary.records import Failure, TranslatorUsed
 from babelray.glossary.redaction import check_service, find_private
-from babelray.glossary.translating import Bound, Rendered, Spent, failed
+from babelray.glossary.translating import Bound, Rendered, Spent, damages, failed
 from babelray.keys import digest_of
 from models.json_service import JsonService, RefusedError, Service
 from models.localizers.pacing import Pace
@@ -238,7 +237,7 @@ class ChatTranslator:
 def _worth_asking_again(bound: Bound, result: Rendered) -> bool:
     if result.output is None:
         return result.failure in (Failure.UPSTREAM, Failure.PROTECTED_DAMAGED)
-    return any(damage.fatal for damage in verify_protected(bound.text, result.output))
+    return bool(damages(bound, result))
 
 
 def _texts(content: bytes) -> dict[int, str]:

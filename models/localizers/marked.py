@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from babelray.errors import AccessDenied, InputError, UpstreamError
+from babelray.glossary.codes import find_codes
 from babelray.glossary.records import Failure, TranslatorUsed
 from babelray.glossary.segments import segments
 from babelray.glossary.translating import Bound, Rendered, Spent, failed
@@ -73,13 +74,15 @@ class MarkedTranslator:
 
 
 def _pieces(number: int, string: Bound) -> list[_Piece]:
+    kept = [(one.start, one.end) for one in string.protected]
+    kept += find_codes(string.text, string.protected, string.matches)
     return [
         _Piece(
             number,
             start,
             end,
             string.text[start:end],
-            tuple((p.start - start, p.end - start) for p in string.protected if start <= p.start and p.end <= end),
+            tuple((a - start, b - start) for a, b in sorted(kept) if start <= a and b <= end),
             tuple(
                 (m.start - start, m.end - start, m.rendering)
                 for m in string.matches

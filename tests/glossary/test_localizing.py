@@ -99,6 +99,13 @@ def test_a_placeholder_that_did_not_survive_keeps_the_output_from_everybody():
     assert torn.failure is Failure.PROTECTED_DAMAGED and torn.translator is not None
 
 
+def test_a_code_that_did_not_survive_is_a_lost_string_too():
+    script = Scripted({"See ERR_1205 and v2.1.0": "Vea ERR 1205 y v2.1.0", "Use max_retries": "Usa max_retries"})
+    lost, kept = localized(["See ERR_1205 and v2.1.0", "Use max_retries"], script)
+    assert lost.failure is Failure.PROTECTED_DAMAGED and lost.detail == "lost code ERR_1205"
+    assert kept.output == "Usa max_retries"
+
+
 def test_failures_of_the_translator_are_kept_with_their_detail():
     (one,) = localized(["Save"], Scripted({"Save": Rendered(None, failure=Failure.UPSTREAM, detail="HTTP 500")}))
     assert (one.output, one.failure, one.detail) == (None, Failure.UPSTREAM, "HTTP 500")

@@ -1,0 +1,33 @@
+"""Codes, identifiers, versions and paths in a string: no translator may touch them, though nothing marks them up."""
+
+from collections.abc import Sequence
+
+from babelray.glossary.match import EnforcedMatch
+from babelray.glossary.protect import Protected
+from babelray.text.anchors import AnchorType, find_anchors
+
+Span = tuple[int, int]
+
+
+def find_codes(text: str, protected: Sequence[Protected], matches: Sequence[EnforcedMatch]) -> list[Span]:
+    """Spans of exact tokens, in order and disjoint.
+
+    Acronyms are left out: many languages have their own (UN, ONU). So are those inside a protected span, which are kept
+    with it, and those that a term of the glossary decides about.
+    """
+    decided = [*((one.start, one.end) for one in protected), *((one.start, one.end) for one in matches)]
+    found: list[Span] = []
+    for anchor in find_anchors(text):
+        span = (anchor.start, anchor.end)
+        free = not any(span[0] < end and start < span[1] for start, end in [*decided, *found[-1:]])
+        if anchor.type is not AnchorType.ACRONYM and free:
+            found.append(span)
+    return found
+
+
+def lost_codes(
+    text: str, output: str, protected: Sequence[Protected], matches: Sequence[EnforcedMatch]
+) -> tuple[str, ...]:
+    """Exact tokens of a string that its translation holds less often."""
+    codes = [text[start:end] for start, end in find_codes(text, protected, matches)]
+    return tuple(code for code in dict.fromkeys(codes) if output.count(code) < codes.count(code))
