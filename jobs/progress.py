@@ -9,6 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from jobs.backfill_summary import BackfillSummary, show_backfill
 from jobs.summary import Summary
 
 _LINE_EVERY = 15.0
@@ -89,9 +90,14 @@ class Progress:
             self._bar = None
 
     def finish(self, summary: Summary) -> None:
-        """The run is over; its numbers are shown also when it ends with an error."""
+        """A reindex is over; its numbers are shown also when it ends with an error."""
         if self.console is not None:
             show_summary(self.console, summary)
+
+    def show(self, summary: BackfillSummary) -> None:
+        """A backfill is over."""
+        if self.console is not None:
+            show_backfill(self.console, summary)
 
 
 def show_summary(console: Console, summary: Summary) -> None:

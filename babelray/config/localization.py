@@ -16,7 +16,9 @@ class BacklogSettings(Group):
     format: Literal["auto", "json", "jsonl", "parquet"] = Field(
         default="auto", description="auto: by suffix; json: one payload a file; jsonl: one a line"
     )
-    include: str = Field(default="**/*", description="glob of the files in a folder")
+    include: tuple[str, ...] = Field(
+        default=("*.json", "*.jsonl", "*.ndjson", "*.parquet"), description="glob patterns of the files in a folder"
+    )
     column: str = Field(default="payload", description="of a Parquet file")
     source_locale: str = Field(default="en", min_length=2, description="BCP 47 of its strings")
 
@@ -54,4 +56,12 @@ class LocalizationSettings(Group):
     translation: TranslationSettings | None = Field(
         default=None, description="engines and routes; null: payloads are enriched with terms and not translated"
     )
-    strings_per_unit: int = Field(default=2000, ge=1, le=1_000_000, description="work of one unit, times targets")
+    strings_per_unit: int = Field(
+        default=2000, ge=1, le=1_000_000, description="of a work unit, estimated from bytes; each for every target"
+    )
+    actors: int = Field(default=1, ge=1, le=1024, description="workers that localize side by side")
+    incomplete_payloads: Literal["keep_source", "leave_out"] = Field(
+        default="keep_source",
+        description="of a payload with a string that has no translation: that string stays in its source language, or "
+        "no payload is written",
+    )

@@ -1,7 +1,8 @@
 """Hints: terms found by meaning in what no enforced match covers. They never bind; approving one makes it an alias."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +32,10 @@ class HintIndex:
 
     Attributes:
         forms: n different folded forms.
-        owners: For each form, positions of its terms in `TermMatcher.terms`.
         vectors: float32 (n, dimension), unit length; zero for a form that has none.
     """
 
     forms: tuple[str, ...]
-    owners: tuple[tuple[int, ...], ...]
     vectors: Floats
 
     def similar(self, windows: Floats, least: float) -> list[list[tuple[int, float]]]:
@@ -73,19 +72,63 @@ def build_hint_index(matcher: TermMatcher, embedder: Embedder, cache: NGramVecto
     Raises:
         UpstreamError: The embedder failed.
     """
-    forms, owners = forms_of(matcher)
-    return HintIndex(forms, owners, cache.of(forms, embedder))
+    forms, _ = forms_of(matcher)
+    return HintIndex(forms, cache.of(forms, embedder))
+
+
+class WindowSearch(Protocol):
+    """Says which forms windows are similar to."""
+
+    def similar(self, windows: Sequence[str], least: float) -> dict[str, list[tuple[int, float]]]:
+        """Window -> forms, by position in `forms_of`, with at least this cosine, best first."""
+        ...
+
+
+class LiveSearch:
+    """Embeds windows as they come.
+
+    Args:
+        index: Vectors of the forms.
+        embedder: The same model's.
+        cache: Vectors of windows.
+    """
+
+    def __init__(self, index: HintIndex, embedder: Embedder, cache: NGramVectors) -> None:
+        self._index, self._embedder, self._cache = index, embedder, cache
+
+    def similar(self, windows: Sequence[str], least: float) -> dict[str, list[tuple[int, float]]]:
+        """Embed what is not known and compare.
+
+        Raises:
+            UpstreamError: The embedder failed.
+        """
+        distinct = list(dict.fromkeys(windows))
+        vectors = self._cache.of(distinct, self._embedder)
+        return dict(zip(distinct, self._index.similar(vectors, least), strict=True))
+
+
+class StoredSearch:
+    """Windows that were compared before, over a whole backlog at once.
+
+    Args:
+        found: Window -> forms and cosines, best first; a window without any may be missing.
+    """
+
+    def __init__(self, found: Mapping[str, list[tuple[int, float]]]) -> None:
+        self._found = found
+
+    def similar(self, windows: Sequence[str], least: float) -> dict[str, list[tuple[int, float]]]:
+        """Look up."""
+        return {text: [one for one in self._found.get(text, ()) if one[1] >= least] for text in windows}
 
 
 class HintFinder:
     """Finds hints in strings whose enforced matches are known.
 
     Args:
-        matcher: Whose terms the index is of.
-        index: Vectors of their forms.
-        embedder: The same model's.
+        matcher: Whose terms are hinted at.
+        search: Compares windows with the forms of these terms.
         thresholds: By locale pair.
-        cache: Vectors of windows.
         per_ngram: Terms that one window may hint at.
         margin: Cosines so little under the threshold are reported as near misses, for calibration; 0: none.
     """
@@ -93,17 +136,15 @@ class HintFinder:
     def __init__(
         self,
         matcher: TermMatcher,
-        index: HintIndex,
-        embedder: Embedder,
+        search: WindowSearch,
         thresholds: Thresholds,
-        cache: NGramVectors,
         per_ngram: int = 3,
         margin: float = 0.0,
     ) -> None:
         self.thresholds = thresholds
         self.margin = margin
-        self._matcher, self._index = matcher, index
-        self._embedder, self._cache = embedder, cache
+        self._matcher, self._search = matcher, search
+        self._owners = forms_of(matcher)[1]
         self._per_ngram = per_ngram
 
     def find(self, strings: Sequence[StringMatches], scope: MatchScope) -> list[tuple[Hint, ...]]:
@@ -116,10 +157,9 @@ class HintFinder:
         Raises:
             UpstreamError: The embedder failed.
         """
-        windows = list(dict.fromkeys(gram.text for one in strings for gram in one.open_ngrams))
-        vectors = self._cache.of(windows, self._embedder)
         threshold = self.thresholds.of(self._matcher.source_locale, scope.target_locale)
-        similar = dict(zip(windows, self._index.similar(vectors, threshold - self.margin), strict=True))
+        windows = [gram.text for one in strings for gram in one.open_ngrams]
+        similar = self._search.similar(windows, threshold - self.margin)
         numbers = self._matcher.allowed_numbers(scope)
         return [self._of_string(one, similar, numbers, threshold) for one in strings]
 
@@ -150,7 +190,7 @@ class HintFinder:
         """The best allowed terms of one window."""
         best: dict[int, float] = {}
         for form, score in similar:
-            for number in self._index.owners[form]:
+            for number in self._owners[form]:
                 if number in allowed:
                     best.setdefault(number, score)
         return list(best.items())[: self._per_ngram]

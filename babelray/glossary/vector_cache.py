@@ -50,13 +50,25 @@ class NGramVectors:
         self.hits += len(wanted) - len(missing)
         self.misses += len(missing)
         if missing:
-            # One role on both sides: a window and a term are compared as equals.
-            made = embedder.encode(missing, Role.QUERY).vectors.astype(np.float16)
-            known |= dict(zip(missing, made, strict=True))
-            self.put(zip(missing, made, strict=True))
+            known |= dict(zip(missing, self.embed(missing, embedder)[0], strict=True))
         if not texts:
             return np.zeros((0, self.key.dimension), dtype=np.float32)
         return np.stack([known[text] for text in texts]).astype(np.float32)
+
+    def embed(self, texts: Sequence[str], embedder: Embedder) -> tuple[NDArray[np.float16], int]:
+        """Embed different texts and keep their vectors.
+
+        Returns:
+            float16 (n, dimension), zero for a text that has none, and the tokens that the model read.
+
+        Raises:
+            UpstreamError: The embedder failed.
+        """
+        # One role on both sides: a window and a term are compared as equals.
+        encoded = embedder.encode(texts, Role.QUERY)
+        vectors = encoded.vectors.astype(np.float16)
+        self.put(zip(texts, vectors, strict=True))
+        return vectors, int(encoded.tokens.sum())
 
     def known(self, texts: Iterable[str]) -> set[str]:
         """Those that are kept."""

@@ -158,6 +158,22 @@ class RunLayout:
 
 
 @dataclass(frozen=True, slots=True)
+class CalibrationLayout:
+    """Calibrated thresholds of one backlog and model."""
+
+    root: str
+
+    @property
+    def current(self) -> str:
+        """Names the version in force, with its history; changed only by compare-and-swap."""
+        return f"{self.root}/current.json"
+
+    def version(self, version: str) -> str:
+        """One immutable version."""
+        return f"{self.root}/versions/{version}.json"
+
+
+@dataclass(frozen=True, slots=True)
 class StoreLayout:
     """The root of a store."""
 
@@ -176,6 +192,10 @@ class StoreLayout:
     def window_vectors(self, model_key: str, content: str) -> str:
         """One file of them, named by its content."""
         return f"windows/{model_key}/{content}.parquet"
+
+    def calibration(self, name: str, model_key: str) -> CalibrationLayout:
+        """Thresholds of hints of one backlog, by the model whose cosines they are."""
+        return CalibrationLayout(f"calibrations/{name}/{model_key}")
 
     def run(self, job: str, digest: str) -> RunLayout:
         """Plan, receipts and rejects of a run."""

@@ -1,0 +1,1 @@
+"""Thresholds of hints, moved by what scored and labelled records show."""
