@@ -24,6 +24,7 @@ from jobs.stages import localize, windows
 from jobs.stages.embed import embedder_threads
 from jobs.stages.unit_work import FAILED, Row
 from jobs.units import Unit
+from models.localizers.registry import build_translator_of_profile
 
 
 def run(
@@ -42,11 +43,14 @@ def run(
         progress: Told of every unit that ends.
 
     Raises:
+        ConfigError: The settings name what is not there; nothing was written.
         IncompleteRun: Units failed or are quarantined; running again goes on.
     """
     progress = progress or Progress.silent()
     progress.step("planning")
     plan, units, terms = make_backfill_plan(settings, limit)
+    # What cannot be used fails here, with one message, and not in every worker.
+    build_translator_of_profile(settings.localization.translation, plan.profile, terms)
     connect(settings)
     store = store_backfill_plan(plan, units, terms)
     job = _Job(plan, store, progress)

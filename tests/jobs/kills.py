@@ -19,14 +19,15 @@ PATIENCE = 150
 
 
 class Command:
-    """One `babelray reindex run`.
+    """One `babelray reindex run`, or the run of another job.
 
     Args:
-        world: What it runs over.
+        world: What it runs over: it has a `root` and writes its own settings.
         address: Of the Ray cluster to join; empty to start one of its own.
+        job: The command group.
     """
 
-    def __init__(self, world: JobWorld, address: str = "") -> None:
+    def __init__(self, world: JobWorld, address: str = "", job: str = "reindex") -> None:
         self.world = world
         self.log = world.root / f"log-{time.monotonic_ns()}.txt"
         environ = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
@@ -36,7 +37,7 @@ class Command:
             environ["RAY_ADDRESS"] = address
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "cli.main", "reindex", "run", "-c", str(world.write_config())],
+                [sys.executable, "-m", "cli.main", job, "run", "-c", str(world.write_config())],
                 cwd=ROOT,
                 env=environ,
                 stdout=log,
