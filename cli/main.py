@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from babelray.errors import BabelrayError
-from cli import access, backfill, config, generations, glossary, models, reindex
+from cli import access, backfill, calibrate, config, generations, glossary, models, reindex, score
 from cli.localize import localize
 from cli.search import search
 
@@ -21,6 +21,8 @@ app = typer.Typer(
 )
 app.add_typer(reindex.app, name="reindex")
 app.add_typer(backfill.app, name="backfill")
+app.add_typer(score.app, name="score")
+app.add_typer(calibrate.app, name="calibrate")
 app.add_typer(generations.app, name="generations")
 app.add_typer(access.app, name="access")
 app.add_typer(models.app, name="models")

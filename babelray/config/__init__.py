@@ -15,7 +15,14 @@ from babelray.config.embedders import (
     TorchSettings,
 )
 from babelray.config.jobs import ResourceSettings, UnitSettings, VectorSettings
-from babelray.config.localization import BacklogSettings, HintSettings, LocalizationSettings
+from babelray.config.localization import (
+    BacklogSettings,
+    CalibrationSettings,
+    HintSettings,
+    JudgeSettings,
+    LocalizationSettings,
+    ScoringSettings,
+)
 from babelray.config.qasc import AutoWindowSettings, PaperWindowSettings, QascSettings, UnitWindowSettings
 from babelray.config.retrieval import (
     CacheSettings,
@@ -48,6 +55,7 @@ __all__ = [
     "BundledE5Settings",
     "BundledMiniLmSettings",
     "CacheSettings",
+    "CalibrationSettings",
     "ChannelSettings",
     "ChannelsSettings",
     "CohortWeights",
@@ -62,6 +70,7 @@ __all__ = [
     "HashSettings",
     "HintSettings",
     "HttpTranslatorSettings",
+    "JudgeSettings",
     "LocalizationSettings",
     "PaperWindowSettings",
     "QascSettings",
@@ -70,6 +79,7 @@ __all__ = [
     "ResourceSettings",
     "RetrievalSettings",
     "RouteSettings",
+    "ScoringSettings",
     "Seq2SeqTranslatorSettings",
     "Settings",
     "SourceSettings",

@@ -4,8 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from babelray.glossary.match import EnforcedMatch
-from babelray.glossary.scoring import Blame, Score, Status, TermVerdict
+from babelray.glossary.score_records import ScoreRecord, VerdictRecord
+from babelray.glossary.scoring import Blame, Status
+from babelray.glossary.terms import TermKind
 
 UNKNOWN = ""
 """Stands for a rendering that could not be told: the term's translation is somewhere in a longer sentence."""
@@ -53,7 +54,7 @@ class ClassTally:
         """Share of verdicts that are `applied`; `None` without verdicts."""
         return self.by_status[Status.APPLIED] / self.total if self.total else None
 
-    def add(self, verdicts: Sequence[TermVerdict]) -> None:
+    def add(self, verdicts: Sequence[VerdictRecord]) -> None:
         """Count the verdicts of one string."""
         self.strings += bool(verdicts)
         self.by_status.update(v.status for v in verdicts)
@@ -67,8 +68,10 @@ class Tally:
     verbatim: ClassTally = field(default_factory=ClassTally)
     custom: ClassTally = field(default_factory=ClassTally)
     irrelevant: int = 0
+    contested: int = 0
     damaged: int = 0
     strings: int = 0
+    criteria: dict[str, list[float]] = field(default_factory=dict)
 
 
 class TermReport:
@@ -80,47 +83,32 @@ class TermReport:
         self._sources: dict[str, str] = {}
         self._tallies: dict[tuple[Pair, str], Tally] = defaultdict(Tally)
 
-    def add(
-        self,
-        pair: Pair,
-        day: str,
-        place: str,
-        source: str,
-        output: str,
-        present: Sequence[EnforcedMatch],
-        score: Score,
-    ) -> None:
-        """Take in one scored string.
-
-        Args:
-            pair: Source and target locale.
-            day: ISO date; any other stable label of a period will do.
-            place: Where users see the string: file and JSON Pointer.
-            source: The source string.
-            output: Its translation.
-            present: Its selected matches.
-            score: What `score_string` gave.
-        """
-        tally = self._tallies[pair, day]
+    def add(self, record: ScoreRecord) -> None:
+        """Take in one scored string."""
+        tally = self._tallies[record.pair, record.day]
         tally.strings += 1
-        tally.verbatim.add(score.verbatim)
-        tally.custom.add(score.custom)
-        tally.irrelevant += len(score.irrelevant)
-        tally.damaged += not score.intact
-        whole = {m.term.term_id for m in present if (m.start, m.end) == (0, len(source.rstrip()))}
-        for verdict in (*score.verbatim, *score.custom):
-            self._add_renderings(pair, place, verdict, output if verdict.term.term_id in whole else None)
+        tally.verbatim.add(record.of_kind(TermKind.NON_TRANSLATABLE))
+        tally.custom.add(record.of_kind(TermKind.CUSTOM_TRANSLATION))
+        tally.irrelevant += len(record.bent)
+        tally.contested += record.contested
+        tally.damaged += bool(record.damages)
+        for criterion in record.criteria:
+            if criterion.score is not None:
+                tally.criteria.setdefault(criterion.name, []).append(criterion.score)
+        for verdict in record.verdicts:
+            self._add_renderings(record, verdict)
 
-    def _add_renderings(self, pair: Pair, place: str, verdict: TermVerdict, label: str | None) -> None:
+    def _add_renderings(self, record: ScoreRecord, verdict: VerdictRecord) -> None:
         """A string that is nothing but the term shows its rendering even if it is none that the glossary knows."""
-        known = [r.casefold() for r in verdict.renderings]
-        if not known and label is not None:
-            known = [" ".join(label.casefold().split())]
+        known = list(verdict.renderings)
+        if not known and record.unknown_rendering:
+            known = [" ".join(record.unknown_rendering.casefold().split())]
         known += [UNKNOWN] * max(verdict.required - len(known), 0)
-        self._sources[verdict.term.term_id] = verdict.term.source
+        self._sources[verdict.term_id] = verdict.source
+        place = f"{record.payload}{record.pointer}"
         for rendering in known:
-            self._renderings[pair, verdict.term.term_id][rendering] += 1
-            places = self._places[pair, verdict.term.term_id, rendering]
+            self._renderings[record.pair, verdict.term_id][rendering] += 1
+            places = self._places[record.pair, verdict.term_id, rendering]
             if len(places) < 5 and place not in places:
                 places.append(place)
 

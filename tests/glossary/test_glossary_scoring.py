@@ -1,10 +1,13 @@
 import pytest
 
 from babelray.errors import ConfigError
+from babelray.glossary.adherence import Scorer
 from babelray.glossary.drift import TermReport
 from babelray.glossary.match import MatchScope, TermMatcher
 from babelray.glossary.occurrences import OutputText
 from babelray.glossary.profile import EngineProfile
+from babelray.glossary.records import LocalizedString
+from babelray.glossary.score_records import score_record
 from babelray.glossary.scoring import Blame, check_independent, score_string
 from babelray.glossary.terms import Term
 
@@ -143,10 +146,22 @@ def test_drift_over_surfaces_and_adherence_over_time():
         ("2026-01-02", "help.json/d", "The node of a Pod", "El nodo de un Pod"),
         ("2026-01-02", "help.json/e", "The node is slow", "Va lento"),
     ]
+    scorer = Scorer(matcher, EngineProfile(name="p"))
     for day, place, source, output in strings:
+        payload, _, pointer = place.partition("/")
         present = matcher.match(source, MatchScope("es")).selected
-        score = score_string(source, output, "es", present, [POD, NODE])
-        report.add(("en", "es"), day, place, source, output, present, score)
+        record = LocalizedString(
+            record_id=place, payload=payload, pointer=f"/{pointer}", position=0, tenant_id="default", profile="p",
+            source_locale="en", target_locale="es", source=source, output=output, mode="search",
+            retrieved=[
+                {"term_id": m.term.term_id, "start": m.start, "end": m.end, "surface": m.surface, "how": m.kind}
+                for m in present
+            ],
+            localized_at=f"{day}T12:00:00Z",
+        )  # fmt: skip
+        scored = scorer.score(record)
+        assert scored is not None
+        report.add(score_record(scored, "rules", record.localized_at))
     [drift] = report.drifting()
     assert drift.renderings == {"nodo": 2, "": 1, "nudo": 1, "punto de red": 1}
     assert drift.surfaces["punto de red"] == ("help.json/c",)

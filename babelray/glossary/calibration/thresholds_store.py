@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from babelray.config import LocalizationSettings
 from babelray.errors import InputError, IntegrityError
+from babelray.glossary.calibration.rule import Direction
 from babelray.glossary.thresholds import Thresholds, starting_thresholds
 from babelray.index.layout import LAYOUT
 from babelray.index.store import Store
@@ -22,6 +23,7 @@ class PairThreshold(BaseModel):
     source_locale: str
     target_locale: str
     threshold: float = Field(ge=-1, le=1)
+    direction: Direction
     reason: str
 
 
@@ -30,7 +32,6 @@ class ThresholdSet(BaseModel):
 
     Attributes:
         parent: The version that was in force when it was made.
-        preload_limit: Proposed from measured latency; None where nothing was measured.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,9 +42,7 @@ class ThresholdSet(BaseModel):
     model_key: str
     default: float
     pairs: tuple[PairThreshold, ...]
-    preload_limit: int | None = None
     made_at: datetime
-    note: str = ""
 
     def thresholds(self) -> Thresholds:
         """As hints use them."""
