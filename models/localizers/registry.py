@@ -6,15 +6,20 @@ from pathlib import Path
 
 from babelray.config import HttpTranslatorSettings, Settings, TranslationSettings
 from babelray.errors import ConfigError
+from babelray.glossary.calibration.thresholds_store import current_thresholds
+from babelray.glossary.hints import HintFinder, LiveSearch, build_hint_index
 from babelray.glossary.localizing import Localizer
 from babelray.glossary.match import TermMatcher
 from babelray.glossary.profile import EngineProfile, load_profile
 from babelray.glossary.store import GlossaryStore, open_glossaries
 from babelray.glossary.terms import Term
 from babelray.glossary.translating import BoundTranslator
+from babelray.glossary.vector_cache import NGramVectors, read_vectors
+from babelray.index.store import open_store
 from models.localizers.by_route import RoutedTranslator
 from models.localizers.chat import ChatTranslator
 from models.localizers.marked import MarkedTranslator
+from models.registry import build_embedder, ensure_on_node, model_key
 from models.translators.registry import build_translator
 from models.translators.router import TranslationRouter
 
@@ -117,11 +122,29 @@ def build_translator_of_profile(
     return RoutedTranslator(translators, profile)
 
 
+def build_hints(settings: Settings, matcher: TermMatcher) -> HintFinder:
+    """Hints by the settings' embedder under the thresholds in force; vectors that backfills kept are used.
+
+    Raises:
+        ConfigError: The embedder cannot be used.
+    """
+    hints = settings.localization.hints
+    store = open_store(settings.store)
+    ensure_on_node(settings.embedder, settings.cache_dir)
+    key = model_key(settings.embedder, settings.cache_dir)
+    embedder = build_embedder(settings.embedder, settings.cache_dir)
+    cache = NGramVectors(key, hints.cache_entries)
+    read_vectors(store, key, cache)
+    search = LiveSearch(build_hint_index(matcher, embedder, cache), embedder, cache)
+    thresholds = current_thresholds(store, settings.localization, key)
+    return HintFinder(matcher, search, thresholds, hints.per_ngram, hints.margin)
+
+
 def build_localizer(settings: Settings, source_locale: str, *, terms: Terms | None = None) -> Localizer:
     """A localizer for one source locale.
 
     Args:
-        settings: Profile, glossaries, translators.
+        settings: Profile, glossaries, translators, hints.
         source_locale: BCP 47 of the strings.
         terms: Loaded before; the newest by default.
 
@@ -130,9 +153,11 @@ def build_localizer(settings: Settings, source_locale: str, *, terms: Terms | No
     """
     profile = profile_of(settings)
     known = terms or load_terms(settings, profile)
+    matcher = TermMatcher(known.terms, source_locale)
     return Localizer(
-        TermMatcher(known.terms, source_locale),
+        matcher,
         profile,
         build_translator_of_profile(settings.localization.translation, profile, known.terms),
+        build_hints(settings, matcher) if settings.localization.hints.enabled else None,
         glossaries=known.versions,
     )
