@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from babelray.errors import InputError
+from babelray.glossary.approving import approve
 from babelray.glossary.constraints import as_json, constraints_from_matches, constraints_from_terms, render_prompt
 from babelray.glossary.importing import ImportOptions, read_terms, write_terms
 from babelray.glossary.lint import Problem, Severity, errors_of, lint
@@ -212,6 +213,28 @@ def lint_glossary(
     console.print(f"{len(terms)} terms, {len(errors)} errors, {len(problems) - len(errors)} warnings")
     if errors:
         raise InputError("the glossary contradicts itself", where=glossary, got=f"{len(errors)} errors")
+
+
+@app.command("approve")
+def approve_hint(
+    glossary: NameArgument,
+    term: Annotated[str, typer.Argument(help="Id of the term that was hinted at.")],
+    alias: Annotated[str, typer.Argument(help="The words of the text.")],
+    to: Annotated[str | None, typer.Option("--to", help="Only for this target locale; for all by default.")] = None,
+    tenant: Annotated[str, typer.Option(help="Whose term.")] = "default",
+    reason: Annotated[str, typer.Option(help="Why, for the history.")] = "",
+    database: DatabaseOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Turn a hint into an alias: the words bind from the glossary's new version on.
+
+    Refused where the words stand for another term already.
+
+    Example: babelray glossary approve orchard backup "safety copy" --to es --reason "asked by support"
+    """
+    store = _store(database, config)
+    info = approve(store, glossary, term, alias, target=to, tenant_id=tenant, reason=reason)
+    console.print(f"{glossary} version {info.version}: {alias!r} binds as {term}", highlight=False)
 
 
 @app.command("match")
