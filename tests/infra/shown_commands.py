@@ -17,7 +17,7 @@ APP = typer.main.get_command(app)
 SKIPPED = {".venv", ".babelray", ".git", "build", "dist", "node_modules", "babelray.egg-info", "out", "secrets"}
 FENCE = re.compile(r"^\s*(```|~~~)")
 INLINE = re.compile(r"`([^`\n]+)`")
-START = re.compile(r"(?:^|[\s;&|(])babelray(?=\s+[a-z-])")
+START = re.compile(r"(?:^|[\s;&|(])(?<!-n )babelray(?=\s+[a-z-])")
 AFTERTHOUGHT = re.compile(r"\s{3,}(?=[a-z])")
 """What follows a command in a comment is set off by spaces."""
 END = {"|", "||", "&&", ";", "&", ">", "2>&1", ")"}
