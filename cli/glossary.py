@@ -21,10 +21,17 @@ from babelray.glossary.modes import DEFAULT_PRELOAD_LIMIT, RetrievalMode, choose
 from babelray.glossary.payload import read_payloads
 from babelray.glossary.store import GlossaryStore, open_glossaries
 from babelray.glossary.terms import Term
+from cli import glossary_generations
 from cli.options import ConfigOption, JsonOption, settings_from
 from models.localizers.registry import glossary_database
 
-app = typer.Typer(help="Glossaries: versions, import and export, checks, matches in payloads.", no_args_is_help=True)
+app = typer.Typer(
+    help="Glossaries: versions, import and export, checks, matches in payloads, compiled generations.",
+    no_args_is_help=True,
+)
+for command in (glossary_generations.build, glossary_generations.generations, glossary_generations.publish,
+                glossary_generations.rollback):  # fmt: skip
+    app.command()(command)
 console = Console()
 
 DatabaseOption = Annotated[

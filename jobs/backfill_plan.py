@@ -14,6 +14,7 @@ from babelray.errors import ConfigError, InputError
 from babelray.glossary.backlog import source_of
 from babelray.glossary.calibration.thresholds_store import current_thresholds
 from babelray.glossary.constraints import PROMPT_VERSION
+from babelray.glossary.generation import GlossaryGenerations
 from babelray.glossary.marks import MARKS_VERSION
 from babelray.glossary.match import TermMatcher
 from babelray.glossary.profile import EngineProfile
@@ -111,14 +112,16 @@ class BackfillPlan:
         return replace(self, record=self.record.model_copy(update={"units": ()}))
 
     def matcher(self, store: Store, source_locale: str) -> TermMatcher:
-        """The run's terms, compiled once a process."""
-        return _matcher(store.uri, self.terms_path, source_locale)
+        """The run's terms, compiled once a process, or taken from the compiled glossary in force if it is of them."""
+        return _matcher(store.uri, self.terms_path, self.record.name, source_locale)
 
 
 @lru_cache(maxsize=4)
-def _matcher(store: str, path: str, source_locale: str) -> TermMatcher:
-    lines = open_store(store).read_bytes(path).decode("utf-8").splitlines()
-    return TermMatcher([Term.model_validate_json(line) for line in lines], source_locale)
+def _matcher(uri: str, path: str, name: str, source_locale: str) -> TermMatcher:
+    store = open_store(uri)
+    terms = [Term.model_validate_json(line) for line in store.read_bytes(path).decode("utf-8").splitlines()]
+    glossary = GlossaryGenerations(store, name).find(terms)
+    return glossary.matcher(source_locale) if glossary else TermMatcher(terms, source_locale)
 
 
 def make_backfill_plan(settings: Settings, limit: int | None = None) -> tuple[BackfillPlan, list[Unit], list[Term]]:

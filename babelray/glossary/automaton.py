@@ -27,22 +27,49 @@ class Hit:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class FoldedForm:
+    """One form of one term as the automaton holds it; what a glossary generation keeps, so that it is made once.
+
+    Attributes:
+        term: Position in the sequence of terms.
+        folded: The form as it looks in a projection.
+    """
+
+    term: int
+    form: Form
+    folded: str
+
+
+def folded_forms(terms: Iterable[Term], locale: str, first: int = 0) -> Iterator[FoldedForm]:
+    """All forms of terms.
+
+    Args:
+        terms: All of one source language.
+        locale: Their source locale.
+        first: Position of the first one.
+    """
+    for number, term in enumerate(terms, start=first):
+        for form in expand(term, locale):
+            folded = fold_text(form.text, locale)
+            if folded:
+                yield FoldedForm(number, form, folded)
+
+
 class Automaton:
     """Forms of the terms of one source language.
 
     Args:
         terms: All of one source language; positions in this sequence identify them in hits.
         locale: Their source locale.
+        forms: Theirs, made before; made here by default.
     """
 
-    def __init__(self, terms: Sequence[Term], locale: str) -> None:
+    def __init__(self, terms: Sequence[Term], locale: str, forms: Iterable[FoldedForm] | None = None) -> None:
         self.locale = locale
         entries: dict[str, list[tuple[int, Form]]] = {}
-        for number, term in enumerate(terms):
-            for form in expand(term, locale):
-                folded = fold_text(form.text, locale)
-                if folded:
-                    entries.setdefault(folded, []).append((number, form))
+        for one in folded_forms(terms, locale) if forms is None else forms:
+            entries.setdefault(one.folded, []).append((one.term, one.form))
         patterns = sorted(entries)
         self._entries = [_best_of_each_term(entries[pattern]) for pattern in patterns]
         kind = Implementation.DFA if len(patterns) <= MAX_DFA_PATTERNS else Implementation.ContiguousNFA

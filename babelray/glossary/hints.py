@@ -58,9 +58,14 @@ class HintIndex:
 
 def forms_of(matcher: TermMatcher) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
     """The different forms of a matcher's terms, sorted, and whose they are."""
+    return listed_forms(matcher.terms, matcher.source_locale)
+
+
+def listed_forms(terms: Sequence[Term], locale: str) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+    """The different forms of terms of one source locale, sorted, and the places of their terms."""
     owners: dict[str, list[int]] = {}
-    for number, term in enumerate(matcher.terms):
-        for form in term_forms(term, matcher.source_locale):
+    for number, term in enumerate(terms):
+        for form in term_forms(term, locale):
             owners.setdefault(form, []).append(number)
     forms = tuple(sorted(owners))
     return forms, tuple(tuple(owners[form]) for form in forms)

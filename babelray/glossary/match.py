@@ -1,10 +1,10 @@
 """Matches of a glossary in a string: what binds a translator, where it stands, and why it was taken."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from babelray.glossary.automaton import Automaton, Hit, same_case
+from babelray.glossary.automaton import Automaton, FoldedForm, Hit, same_case
 from babelray.glossary.boundaries import Boundaries
 from babelray.glossary.breaks import base_language
 from babelray.glossary.inflect.forms import MatchKind
@@ -105,12 +105,13 @@ class TermMatcher:
     Args:
         terms: Of any locales; those of another source language are left out.
         source_locale: BCP 47 of the strings.
+        forms: Of the terms that are left, made before; made here by default.
     """
 
-    def __init__(self, terms: Sequence[Term], source_locale: str) -> None:
+    def __init__(self, terms: Sequence[Term], source_locale: str, forms: Iterable[FoldedForm] | None = None) -> None:
         self.source_locale = source_locale
-        self.terms = tuple(term for term in terms if serves(term.source_locale, source_locale) is not None)
-        self.automaton = Automaton(self.terms, source_locale)
+        self.terms = terms_of(terms, source_locale)
+        self.automaton = Automaton(self.terms, source_locale, forms)
         self.longest = longest_term((term.source for term in self.terms), source_locale)
         self._rules = language_rules(base_language(source_locale))
         self._allowed: dict[MatchScope, frozenset[int]] = {}
@@ -217,6 +218,11 @@ class TermMatcher:
         wanted, unwanted = context
         around = f"{view.text} {fold_text(pointer.replace('/', ' ').replace('_', ' '), self.source_locale)}"
         return (not wanted or any(w in around for w in wanted)) and not any(w in around for w in unwanted)
+
+
+def terms_of(terms: Iterable[Term], source_locale: str) -> tuple[Term, ...]:
+    """The terms that may stand in strings of a locale, in their order."""
+    return tuple(term for term in terms if serves(term.source_locale, source_locale) is not None)
 
 
 def _in_scope(term: Term, scope: MatchScope) -> bool:

@@ -106,15 +106,29 @@ def write_vectors(store: Store, key: ModelKey, texts: Sequence[str], vectors: ND
     """
     if not texts:
         return None
-    width = pa.list_(pa.float16(), key.dimension)
+    data = pack_vectors(texts, vectors)
+    path = LAYOUT.window_vectors(key.digest, sha256_of(data)[:24])
+    store.write_atomic(path, data)
+    return path
+
+
+def pack_vectors(texts: Sequence[str], vectors: NDArray[np.float16]) -> bytes:
+    """Texts and their vectors, float16 (n, dimension), as a Parquet file."""
+    width = pa.list_(pa.float16(), vectors.shape[1])
     flat = pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(vectors).reshape(-1)), type=width)
     sink = pa.BufferOutputStream()
     table = pa.table({"text": pa.array(texts, pa.string()), "vector": flat})
     pq.write_table(table, sink, compression="zstd", use_dictionary=False)
-    data = sink.getvalue().to_pybytes()
-    path = LAYOUT.window_vectors(key.digest, sha256_of(data)[:24])
-    store.write_atomic(path, data)
-    return path
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def unpack_vectors(data: bytes) -> tuple[list[str], NDArray[np.float16]]:
+    """The reverse of `pack_vectors`."""
+    table = pq.read_table(pa.BufferReader(data))
+    values = table["vector"].combine_chunks()
+    texts: list[str] = table["text"].to_pylist()
+    return texts, values.flatten().to_numpy().reshape(len(table), values.type.list_size)
 
 
 def read_vectors(store: Store, key: ModelKey, into: NGramVectors) -> int:
@@ -138,7 +152,6 @@ def read_file(store: Store, path: str, into: NGramVectors) -> int:
     data = store.read_bytes(path)
     if sha256_of(data)[:24] != path.rpartition("/")[2].removesuffix(".parquet"):
         raise IntegrityError("stored window vectors are damaged", where=path, fix="delete the file: it is made again")
-    table = pq.read_table(pa.BufferReader(data))
-    values = table["vector"].combine_chunks().flatten().to_numpy().reshape(len(table), -1)
-    into.put(zip(table["text"].to_pylist(), values, strict=True))
-    return len(table)
+    texts, vectors = unpack_vectors(data)
+    into.put(zip(texts, vectors, strict=True))
+    return len(texts)

@@ -158,6 +158,31 @@ class RunLayout:
 
 
 @dataclass(frozen=True, slots=True)
+class GlossaryLayout:
+    """Files of one glossary generation; its manifest is written last and makes it exist."""
+
+    root: str
+
+    @property
+    def manifest(self) -> str:
+        """The commit point of the generation."""
+        return f"{self.root}/manifest.json"
+
+    @property
+    def terms(self) -> str:
+        """All terms, one JSON object a line."""
+        return f"{self.root}/terms.jsonl"
+
+    def forms(self, locale: str) -> str:
+        """Every form of the terms of one source locale, folded."""
+        return f"{self.root}/forms-{locale}.parquet"
+
+    def vectors(self, locale: str) -> str:
+        """Vectors of their listed forms."""
+        return f"{self.root}/vectors-{locale}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
 class CalibrationLayout:
     """Calibrated thresholds of one backlog and model."""
 
@@ -192,6 +217,14 @@ class StoreLayout:
     def window_vectors(self, model_key: str, content: str) -> str:
         """One file of them, named by its content."""
         return f"windows/{model_key}/{content}.parquet"
+
+    def glossary(self, name: str) -> IndexLayout:
+        """Generations and pointer of the compiled glossaries of one backlog, laid out as those of an index."""
+        return IndexLayout(f"glossaries/{name}")
+
+    def glossary_generation(self, name: str, generation: str) -> GlossaryLayout:
+        """One of them."""
+        return GlossaryLayout(f"glossaries/{name}/generations/{generation}")
 
     def calibration(self, name: str, model_key: str) -> CalibrationLayout:
         """Thresholds of hints of one backlog, by the model whose cosines they are."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from babelray.config import HttpTranslatorSettings, Settings, TranslationSettings
 from babelray.errors import ConfigError
 from babelray.glossary.calibration.thresholds_store import current_thresholds
+from babelray.glossary.generation import GlossaryGenerations, OpenGlossary
 from babelray.glossary.hints import HintFinder, LiveSearch, build_hint_index
 from babelray.glossary.localizing import Localizer
 from babelray.glossary.match import TermMatcher
@@ -15,6 +16,7 @@ from babelray.glossary.store import GlossaryStore, open_glossaries
 from babelray.glossary.terms import Term
 from babelray.glossary.translating import BoundTranslator
 from babelray.glossary.vector_cache import NGramVectors, read_vectors
+from babelray.index.golden import check_golden
 from babelray.index.store import open_store
 from models.localizers.by_route import RoutedTranslator
 from models.localizers.chat import ChatTranslator
@@ -122,11 +124,26 @@ def build_translator_of_profile(
     return RoutedTranslator(translators, profile)
 
 
-def build_hints(settings: Settings, matcher: TermMatcher) -> HintFinder:
+def compiled(settings: Settings, terms: Terms) -> OpenGlossary | None:
+    """The glossary generation in force, if it was built of exactly these terms.
+
+    Raises:
+        IntegrityError: It is damaged.
+    """
+    return GlossaryGenerations(open_store(settings.store), settings.localization.name).find(terms.terms)
+
+
+def build_hints(settings: Settings, matcher: TermMatcher, glossary: OpenGlossary | None = None) -> HintFinder:
     """Hints by the settings' embedder under the thresholds in force; vectors that backfills kept are used.
+
+    Args:
+        settings: Embedder, thresholds.
+        matcher: Whose terms are hinted at.
+        glossary: The matcher's own, with vectors of its forms.
 
     Raises:
         ConfigError: The embedder cannot be used.
+        ModelKeyMismatch: The embedder does not make the vectors that the glossary was built with.
     """
     hints = settings.localization.hints
     store = open_store(settings.store)
@@ -135,13 +152,16 @@ def build_hints(settings: Settings, matcher: TermMatcher) -> HintFinder:
     embedder = build_embedder(settings.embedder, settings.cache_dir)
     cache = NGramVectors(key, hints.cache_entries)
     read_vectors(store, key, cache)
-    search = LiveSearch(build_hint_index(matcher, embedder, cache), embedder, cache)
+    index = glossary.hint_index(matcher, key) if glossary else None
+    if index is not None and glossary is not None and glossary.manifest.golden is not None:
+        check_golden(embedder, glossary.manifest.golden)
+    search = LiveSearch(index or build_hint_index(matcher, embedder, cache), embedder, cache)
     thresholds = current_thresholds(store, settings.localization, key)
     return HintFinder(matcher, search, thresholds, hints.per_ngram, hints.margin)
 
 
 def build_localizer(settings: Settings, source_locale: str, *, terms: Terms | None = None) -> Localizer:
-    """A localizer for one source locale.
+    """A localizer for one source locale; it uses the compiled glossary in force where that is of the same terms.
 
     Args:
         settings: Profile, glossaries, translators, hints.
@@ -153,11 +173,12 @@ def build_localizer(settings: Settings, source_locale: str, *, terms: Terms | No
     """
     profile = profile_of(settings)
     known = terms or load_terms(settings, profile)
-    matcher = TermMatcher(known.terms, source_locale)
+    glossary = compiled(settings, known)
+    matcher = glossary.matcher(source_locale) if glossary else TermMatcher(known.terms, source_locale)
     return Localizer(
         matcher,
         profile,
         build_translator_of_profile(settings.localization.translation, profile, known.terms),
-        build_hints(settings, matcher) if settings.localization.hints.enabled else None,
+        build_hints(settings, matcher, glossary) if settings.localization.hints.enabled else None,
         glossaries=known.versions,
     )

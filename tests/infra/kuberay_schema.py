@@ -1,6 +1,6 @@
 """What KubeRay's API takes, as far as the manifests use it: the fields of `ray.io/v1`, and none beside them.
 
-No Python package carries KubeRay's own schemas. This one follows its API types (v1, operator 1.4); pod templates and
+No Python package carries KubeRay's own schemas. This one follows its API types (v1, operator 1.5.1); pod templates and
 services in it are checked against Kubernetes' schemas by the tests.
 """
 
@@ -48,6 +48,7 @@ _WORKERS = _object(
 _CLUSTER = _object(
     ["headGroupSpec"],
     rayVersion=STRING,
+    authOptions=_object(["mode"], mode={"enum": ["disabled", "token"]}, secretName=STRING),
     enableInTreeAutoscaling=BOOLEAN,
     autoscalerOptions=_AUTOSCALER,
     headServiceAnnotations=WORDS,

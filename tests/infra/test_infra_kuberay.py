@@ -190,6 +190,7 @@ def test_the_embed_pool_of_the_settings_fits_into_the_cluster_of_the_job(tmp_pat
 @pytest.mark.parametrize("spec", cluster_specs())
 def test_clusters_are_sound(spec):
     head = spec["headGroupSpec"]
+    assert spec["authOptions"] == {"mode": "token"}
     assert head["rayStartParams"]["num-cpus"] == "0"
     groups = spec["workerGroupSpecs"]
     assert all(one["minReplicas"] <= one["replicas"] <= one["maxReplicas"] for one in groups)
