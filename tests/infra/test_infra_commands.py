@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from ray.scripts.scripts import cli as ray_cli
+from ray.serve.scripts import cli as serve_cli
 
-from tests.infra.infra_files import INFRA, ROOT, YAML, objects, strings
+from tests.infra.infra_files import INFRA, ROOT, YAML, documents, strings
 from tests.infra.shown_commands import (
     Shown,
     commands_in_manifest,
@@ -87,25 +88,24 @@ def test_settings_files_that_manifests_name_are_there():
             assert all((ROOT / one).exists() for one in named), shown
 
 
-def ray_commands() -> list[str]:
-    """Calls of Ray's own command line in manifests and in the READMEs."""
-    texts = [text for _, one in objects() for text in strings(one) if text.startswith("ray ")]
-    texts += [
-        text
-        for path in YAML
-        if path.name == "compose.yaml"
-        for text in re.findall(r"ray start [^;&\n]*", path.read_text())
+def calls_of_ray() -> list[str]:
+    """Calls of Ray's own command lines in manifests, the compose file, READMEs and configurations."""
+    texts = [text for path in YAML for one in documents(path) for text in strings(one)]
+    readmes = [*INFRA.rglob("README.md"), *(ROOT / "configs").glob("*.yaml")]
+    texts += [line.lstrip("# ") for path in readmes for line in path.read_text(encoding="utf-8").splitlines()]
+    return [
+        part.strip().removeprefix("exec ")
+        for text in texts
+        for part in re.split(r";|&&", text)
+        if re.match(
+            r"(exec )?(ray (start|stop|drain-node|job|status)|serve (run|deploy|status|shutdown)) ", part.strip()
+        )
     ]
-    readmes = (path.read_text(encoding="utf-8") for path in INFRA.rglob("README.md"))
-    return texts + [line.strip() for text in readmes for line in text.splitlines() if line.startswith("ray ")]
 
 
 def test_calls_of_ray_are_taken_by_ray():
-    seen = 0
-    for text in ray_commands():
-        for part in re.split(r";|&&", text):
-            words = shlex.split(part)
-            if words[0] == "ray":
-                ray_cli.commands[words[1]].make_context(words[1], words[2:])
-                seen += 1
-    assert seen
+    calls = calls_of_ray()
+    assert {call.split()[1] for call in calls} >= {"start", "drain-node", "run", "deploy"}
+    for call in calls:
+        program, command, *words = shlex.split(call)
+        {"ray": ray_cli, "serve": serve_cli}[program].commands[command].make_context(command, words)
