@@ -64,6 +64,20 @@ def test_every_package_of_the_project_is_in_the_images(path):
     assert packages <= {word.rstrip("/") for value in steps(path, "COPY") for word in value.split()}
 
 
+def test_an_installed_wheel_holds_every_package_and_every_data_file():
+    """The images install no working tree: what is not listed is missing there and nowhere else."""
+    listed = set(PROJECT["tool"]["setuptools"]["packages"])
+    roots = {name.partition(".")[0] for name in listed}
+    modules = [one for root in roots for one in (ROOT / root).rglob("*.py")]
+    assert {".".join(one.parent.relative_to(ROOT).parts) for one in modules} == listed
+    patterns = PROJECT["tool"]["setuptools"]["package-data"]["*"]
+    others = [
+        one for root in roots for one in (ROOT / root).rglob("*") if one.is_file() and "__pycache__" not in one.parts
+    ]
+    left_out = [one for one in others if one.suffix != ".py" and not any(one.match(each) for each in patterns)]
+    assert left_out == []
+
+
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
 def test_extras_that_an_image_installs_exist_and_bring_what_the_stack_needs(path):
     (install,) = [value for value in steps(path, "RUN") if "pip install" in value]
