@@ -1,29 +1,22 @@
 """`babelray glossary`: import, export, list, diff, lint, history and match."""
 
-import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from babelray.errors import InputError
 from babelray.glossary.approving import approve
-from babelray.glossary.constraints import as_json, constraints_from_matches, constraints_from_terms, render_prompt
 from babelray.glossary.importing import ImportOptions, read_terms, write_terms
 from babelray.glossary.lint import Problem, Severity, errors_of, lint
 from babelray.glossary.locales import serves
-from babelray.glossary.match import EnforcedMatch, MatchScope, TermMatcher
-from babelray.glossary.modes import DEFAULT_PRELOAD_LIMIT, RetrievalMode, choose_mode
-from babelray.glossary.payload import read_payloads
-from babelray.glossary.store import GlossaryStore, open_glossaries
 from babelray.glossary.terms import Term
 from cli import glossary_generations
-from cli.options import ConfigOption, JsonOption, settings_from
-from models.localizers.registry import glossary_database
+from cli.glossary_match import match
+from cli.glossary_options import DatabaseOption, console, open_database, print_rows
+from cli.options import ConfigOption, JsonOption
 
 app = typer.Typer(
     help="Glossaries: versions, import and export, checks, matches in payloads, compiled generations.",
@@ -32,20 +25,10 @@ app = typer.Typer(
 for command in (glossary_generations.build, glossary_generations.generations, glossary_generations.publish,
                 glossary_generations.rollback):  # fmt: skip
     app.command()(command)
-console = Console()
+app.command()(match)
 
-DatabaseOption = Annotated[
-    str | None,
-    typer.Option(
-        "--database", help="SQLAlchemy URL; by default the file glossaries.sqlite beside the store of the settings."
-    ),
-]
 NameArgument = Annotated[str, typer.Argument(help="Name of the glossary.")]
 VersionOption = Annotated[int | None, typer.Option("--version", min=1, help="The latest by default.")]
-
-
-def _store(database: str | None, config: Path | None) -> GlossaryStore:
-    return open_glossaries(database or glossary_database(settings_from(config)))
 
 
 def _pairs(options: list[str] | None, name: str) -> dict[str, str]:
@@ -85,7 +68,7 @@ def import_terms(
     note: Annotated[str, typer.Option(help="Why, for the history.")] = "",
 ) -> None:
     """Read a file as the glossary's next version; refused if it contradicts itself."""
-    store = _store(database, config)
+    store = open_database(database, config)
     options = ImportOptions(_pairs(rename, "--map"), _pairs(default, "--default"), frozenset(ignore or ()))
     result = read_terms(file, options)
     terms = list(result.terms)
@@ -115,7 +98,7 @@ def export_terms(
     config: ConfigOption = None,
 ) -> None:
     """Write a version to a file."""
-    terms = _store(database, config).terms(glossary, version)
+    terms = open_database(database, config).terms(glossary, version)
     write_terms(file, terms)
     console.print(f"{file}: {len(terms)} terms")
 
@@ -130,7 +113,7 @@ def list_glossaries(
     as_json_lines: JsonOption = False,
 ) -> None:
     """List glossaries, or the terms of one."""
-    store = _store(database, config)
+    store = open_database(database, config)
     if glossary is None:
         rows = [
             {"glossary": i.glossary, "version": i.version, "terms": i.terms, "at": i.created_at}
@@ -149,7 +132,7 @@ def list_glossaries(
             }
             for t in terms
         ]
-    _print_rows(rows, as_json_lines)
+    print_rows(rows, as_json_lines)
 
 
 @app.command("history")
@@ -160,12 +143,12 @@ def history(
     as_json_lines: JsonOption = False,
 ) -> None:
     """Show the versions of a glossary, newest first."""
-    versions = _store(database, config).history(glossary)
+    versions = open_database(database, config).history(glossary)
     rows = [
         {"version": i.version, "at": i.created_at, "terms": i.terms, "note": i.note, "digest": i.digest[:12]}
         for i in versions
     ]
-    _print_rows(rows, as_json_lines)
+    print_rows(rows, as_json_lines)
 
 
 @app.command("diff")
@@ -178,10 +161,10 @@ def diff(
     as_json_lines: JsonOption = False,
 ) -> None:
     """Show what changed between two versions."""
-    found = _store(database, config).diff(glossary, old, new)
+    found = open_database(database, config).diff(glossary, old, new)
     rows = [_diff_row("added", t, "") for t in found.added] + [_diff_row("removed", t, "") for t in found.removed]
     rows += [_diff_row("changed", after, _changes(before, after)) for before, after in found.changed]
-    _print_rows(rows, as_json_lines)
+    print_rows(rows, as_json_lines)
 
 
 def _diff_row(change: str, term: Term, detail: str) -> dict[str, Any]:
@@ -213,7 +196,7 @@ def lint_glossary(
         result = read_terms(Path(glossary))
         terms, problems = list(result.terms), list(result.problems)
     else:
-        terms, problems = _store(database, config).terms(glossary, version), []
+        terms, problems = open_database(database, config).terms(glossary, version), []
     problems += lint(terms)
     _show(problems)
     errors = errors_of(problems)
@@ -239,80 +222,6 @@ def approve_hint(
 
     Example: babelray glossary approve orchard backup "safety copy" --to es --reason "asked by support"
     """
-    store = _store(database, config)
+    store = open_database(database, config)
     info = approve(store, glossary, term, alias, target=to, tenant_id=tenant, reason=reason)
     console.print(f"{glossary} version {info.version}: {alias!r} binds as {term}", highlight=False)
-
-
-@app.command("match")
-def match(
-    file: Annotated[Path, typer.Argument(help="Payloads: .json, .jsonl or .parquet.")],
-    to: Annotated[str, typer.Option("--to", help="Target locale.")],
-    glossary: Annotated[str, typer.Option("--glossary", "-g", help="Name of a stored glossary, or a file.")],
-    source: Annotated[str, typer.Option("--from", help="Source locale.")] = "en",
-    tenant: Annotated[str, typer.Option(help="Only this tenant's terms.")] = "default",
-    domain: Annotated[list[str] | None, typer.Option(help="Only terms of these domains and of none.")] = None,
-    preload_limit: Annotated[int, typer.Option(min=0)] = DEFAULT_PRELOAD_LIMIT,
-    prompt: Annotated[bool, typer.Option("--prompt", help="Print the prompt text of the constraints.")] = False,
-    column: Annotated[str, typer.Option(help="Column of a Parquet file.")] = "payload",
-    database: DatabaseOption = None,
-    config: ConfigOption = None,
-    as_json_lines: JsonOption = False,
-) -> None:
-    """Find the terms of payloads: what binds, where, and by which rule."""
-    stored = not Path(glossary).suffix
-    terms = _store(database, config).terms(glossary) if stored else list(read_terms(Path(glossary)).terms)
-    matcher = TermMatcher(terms, source)
-    scope = MatchScope(to, tenant, frozenset(domain) if domain else None, datetime.now(UTC))
-    mode = choose_mode(matcher.count(scope), preload_limit)
-    rows: list[dict[str, Any]] = []
-    selected: list[EnforcedMatch] = []
-    for payload in read_payloads(file, column):
-        for string in payload.strings:
-            found = matcher.match(string.value, scope, pointer=string.pointer)
-            selected += found.selected
-            contested = {id(m) for group in found.contested for m in group}
-            for m in found.enforced:
-                use = "selected" if m in found.selected else "contested" if id(m) in contested else "overlapped"
-                rows.append(
-                    {
-                        "payload": payload.name,
-                        "pointer": string.pointer,
-                        "span": f"{m.start}-{m.end}",
-                        "surface": m.surface,
-                        "term": m.term.source,
-                        "rendering": m.term.rendering,
-                        "class": m.term.kind.value,
-                        "kind": m.kind.value,
-                        "rule": m.rule,
-                        "use": use,
-                    }
-                )
-    preloaded = mode is RetrievalMode.PRELOAD
-    constraints = (
-        constraints_from_terms(matcher.allowed(scope), source, to)
-        if preloaded
-        else constraints_from_matches(selected, source, to)
-    )
-    if prompt:
-        typer.echo(render_prompt(constraints), nl=False)
-    elif as_json_lines:
-        typer.echo(
-            json.dumps({"mode": mode.value, "matches": rows, "constraints": as_json(constraints)}, ensure_ascii=False)
-        )
-    else:
-        _print_rows(rows, as_json_lines=False)
-        console.print(f"mode {mode}: {matcher.count(scope)} terms for {source}->{to}, {len(rows)} matches")
-
-
-def _print_rows(rows: list[dict[str, Any]], as_json_lines: bool) -> None:
-    if as_json_lines:
-        for row in rows:
-            typer.echo(json.dumps(row, ensure_ascii=False))
-    elif rows:
-        table = Table(*rows[0])
-        for row in rows:
-            table.add_row(*(Text(str(value)) for value in row.values()))  # surfaces may hold [markup]
-        console.print(table)
-    else:
-        console.print("nothing to show")

@@ -84,8 +84,10 @@ class Automaton:
                 yield Hit(term, form, start, end)
 
 
-def _best_of_each_term(entries: Iterable[tuple[int, Form]]) -> list[tuple[int, Form]]:
+def _best_of_each_term(entries: list[tuple[int, Form]]) -> list[tuple[int, Form]]:
     """Forms of one folded pattern: for each term its most trusted one that ignores case, and each one that does not."""
+    if len(entries) == 1:
+        return entries
     best: dict[tuple[int, str], tuple[int, Form]] = {}
     for number, form in sorted(
         entries, key=lambda e: (e[0], e[1].cased, e[1].kind.rank, e[1].rule.count("+"), e[1].rule)

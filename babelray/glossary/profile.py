@@ -98,6 +98,13 @@ class EngineProfile(_Part):
             c for c in self.criteria if not c.locales or any(serves(loc, target) is not None for loc in c.locales)
         )
 
+    def instruction_criteria(self, target: str) -> tuple[Criterion, ...]:
+        """The rules for a target locale as criteria of a judge: whether the translator followed them."""
+        return tuple(
+            Criterion(name=f"instruction {number}", description=rule, kind="judge")
+            for number, rule in enumerate(self.instructions_for(target), start=1)
+        )
+
     def check_service(self, service: str) -> None:
         """Refuse a service that this product's text may not go to.
 

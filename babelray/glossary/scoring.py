@@ -144,7 +144,7 @@ def score_string(
         present: The terms that stand in the source: the scorer's own selected matches, or labels by people.
         retrieved: The terms that the translator was given.
         profile: For the team's criteria and for whether targets may be inflected; without one they may not.
-        judge: For criteria of kind `judge`.
+        judge: For criteria of kind `judge`, and for whether the profile's instructions were followed.
     """
     text = OutputText(output, target_locale)
     inflected = profile.allows_inflection(target_locale) if profile else False
@@ -160,6 +160,8 @@ def score_string(
     origin = OutputText(source, target_locale)
     bent = [t for t in absent if _find(t, text, inflected) and not _find(t, origin, inflected=False)]
     criteria = profile.criteria_for(target_locale) if profile else ()
+    if profile is not None and judge is not None:
+        criteria = (*criteria, *profile.instruction_criteria(target_locale))
     return Score(
         verbatim=tuple(v for v in verdicts if v.term.kind is TermKind.NON_TRANSLATABLE),
         custom=tuple(v for v in verdicts if v.term.kind is TermKind.CUSTOM_TRANSLATION),

@@ -10,7 +10,7 @@ from tests.infra.infra_files import ROOT
 
 KINDS = ("Counter", "Gauge", "Histogram")
 OF_RAY = frozenset({"deployment", "application", "replica", "route"})
-"""Labels that Serve puts on every metric of a replica; Prometheus adds `instance` and `job`."""
+"""Labels of Serve's own metrics; ours have those that they declare."""
 OF_PROMETHEUS = frozenset({"instance", "job", "le", "GpuIndex"})
 
 

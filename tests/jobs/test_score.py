@@ -109,6 +109,7 @@ def test_reports_keep_the_two_classes_apart_and_draw(localized, tmp_path):
 def test_a_judge_scores_what_rules_cannot_and_is_never_the_localizer(localized):
     criterion = {"name": "calm", "kind": "judge", "description": "The text is calm."}
     profile = {"name": "test", "glossaries": ["g"], "preload_limit": 0, "criteria": [criterion]}
+    profile["instructions"] = {"es": ["Address the reader informally."], "de": ["Formally."]}
     (localized.root / "profile.yaml").write_text(json.dumps(profile))
     run(localized.settings)
     assert scores(localized)["p000.json", "/title", "es"].criteria[0].score is None, "nobody judged"
@@ -117,8 +118,9 @@ def test_a_judge_scores_what_rules_cannot_and_is_never_the_localizer(localized):
         run(judged.settings)
         one = scores(localized)["p000.json", "/title", "es"]
         assert one.criteria[0].score == 0.75 and one.scorer.startswith("rules+")
-        asked = json.loads(script.requests[0][2]["messages"][1]["content"])
-        assert asked["rule"] == "The text is calm."
+        assert [c.name for c in one.criteria] == ["calm", "instruction 1"]
+        rules = {json.loads(body["messages"][1]["content"])["rule"] for _, _, body in script.requests}
+        assert rules == {"The text is calm.", "Address the reader informally.", "Formally."}
         same = {"kind": "http", "name": "llm", "url": url, "model": "j", "pairs": ["en>es"]}
         with pytest.raises(ConfigError, match="may not score its own"):
             run(judged.with_(translation={"translators": [same]}).settings)
