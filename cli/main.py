@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from babelray.errors import BabelrayError
-from cli import access, backfill, calibrate, config, generations, glossary, models, reindex, score
+from cli import access, backfill, calibrate, config, generations, glossary, models, reindex, score, serve
 from cli.localize import localize
 from cli.search import search
 
@@ -25,6 +25,7 @@ app.add_typer(score.app, name="score")
 app.add_typer(calibrate.app, name="calibrate")
 app.add_typer(generations.app, name="generations")
 app.add_typer(access.app, name="access")
+app.add_typer(serve.app, name="serve")
 app.add_typer(models.app, name="models")
 app.add_typer(glossary.app, name="glossary")
 app.add_typer(config.app, name="config")

@@ -1,1 +1,1 @@
-"""The Ray Serve application. Filled by the endpoint work."""
+"""The Ray Serve endpoint: retrieval and localization over HTTP, swapping generations while it serves."""

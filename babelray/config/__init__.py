@@ -34,6 +34,7 @@ from babelray.config.retrieval import (
     RerankSettings,
     RetrievalSettings,
 )
+from babelray.config.serving import AuthSettings, ServedIndexSettings, ServingSettings
 from babelray.config.settings import ENV_PREFIX, Settings, load_settings
 from babelray.config.translation import (
     CommandTranslatorSettings,
@@ -50,6 +51,7 @@ from babelray.config.translation import (
 __all__ = [
     "ENV_PREFIX",
     "NAME_PATTERN",
+    "AuthSettings",
     "AutoWindowSettings",
     "BacklogSettings",
     "BundledE5Settings",
@@ -81,6 +83,8 @@ __all__ = [
     "RouteSettings",
     "ScoringSettings",
     "Seq2SeqTranslatorSettings",
+    "ServedIndexSettings",
+    "ServingSettings",
     "Settings",
     "SourceSettings",
     "TextSettings",

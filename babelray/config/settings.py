@@ -15,6 +15,7 @@ from babelray.config.embedders import BundledE5Settings, EmbedderSettings
 from babelray.config.jobs import ResourceSettings, UnitSettings, VectorSettings
 from babelray.config.localization import LocalizationSettings
 from babelray.config.retrieval import RetrievalSettings
+from babelray.config.serving import ServingSettings
 from babelray.errors import ConfigError
 
 ENV_PREFIX = "BABELRAY_"
@@ -45,6 +46,7 @@ class Settings(Group):
     units: UnitSettings = Field(default=UnitSettings(), description="work units and budgets for failures")
     retrieval: RetrievalSettings = Field(default=RetrievalSettings(), description="how searches are answered")
     localization: LocalizationSettings = Field(default=LocalizationSettings(), description="payloads under glossaries")
+    serving: ServingSettings = Field(default=ServingSettings(), description="the endpoint")
     publish: bool = Field(default=True, description="publish the generation at the end of reindex run")
 
     @property

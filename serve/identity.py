@@ -1,0 +1,175 @@
+"""Who asks: from a signed token to an access scope. A request can narrow the scope and never widen it.
+
+One kind of key at a time: a secret verifies HS256 alone, public keys verify RS256 and ES256 alone, so that no token can
+choose how it is checked.
+"""
+
+import ipaddress
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import jwt
+
+from babelray.config import AuthSettings, ServingSettings
+from babelray.errors import ConfigError
+from babelray.index.access import AccessScope
+from serve.problems import forbidden, unauthorized
+
+MIN_SECRET_BYTES = 32
+"""RFC 7518, section 3.2: an HS256 key is at least as long as its hash."""
+MAX_TOKEN_BYTES = 16_384
+MAX_CLAIM_VALUES = 1000
+PUBLIC = ("RS256", "ES256")
+
+
+class Identity(Protocol):
+    """Turns what came with a request into a scope."""
+
+    def scope_of(self, headers: Mapping[str, str], peer: str | None) -> AccessScope:
+        """The caller's scope, now.
+
+        Args:
+            headers: Of the request, names in lower case.
+            peer: Address that it came from.
+
+        Raises:
+            Problem: 401 without a token that can be trusted, 403 for one that grants nothing.
+        """
+        ...
+
+
+class Anonymous:
+    """Without authentication: callers on this machine are one tenant, and nobody else is heard."""
+
+    def __init__(self, settings: ServingSettings) -> None:
+        self._tenant, self._groups = settings.anonymous_tenant, frozenset(settings.anonymous_groups)
+
+    def scope_of(self, headers: Mapping[str, str], peer: str | None) -> AccessScope:
+        """The one scope there is."""
+        if not is_loopback(peer) or "x-forwarded-for" in headers or "forwarded" in headers:
+            raise forbidden("no authentication is configured, so only callers on this machine are heard")
+        return AccessScope(tenant_id=self._tenant, groups=self._groups, as_of=datetime.now(UTC))
+
+
+class Bearer:
+    """JWT bearer tokens.
+
+    Args:
+        settings: Keys and claims.
+
+    Raises:
+        ConfigError: The key file cannot be used.
+    """
+
+    def __init__(self, settings: AuthSettings) -> None:
+        self._settings = settings
+        self._secret = _secret(settings.secret_file) if settings.secret_file else None
+        self._keys = _keys(settings.jwks_file) if settings.jwks_file else {}
+        self._client = jwt.PyJWKClient(settings.jwks_url, timeout=5) if settings.jwks_url else None
+
+    def scope_of(self, headers: Mapping[str, str], peer: str | None) -> AccessScope:
+        """The scope that the token grants."""
+        claims = self._claims(_token(headers))
+        settings = self._settings
+        tenant = claims.get(settings.tenant_claim)
+        if not isinstance(tenant, str) or not tenant.strip():
+            raise forbidden(f"the token names no tenant (claim `{settings.tenant_claim}`)")
+        bases = claims.get(settings.knowledge_bases_claim)
+        try:
+            return AccessScope(
+                tenant_id=tenant,
+                groups=_names(claims.get(settings.groups_claim, ()), settings.groups_claim),
+                knowledge_bases=None if bases is None else _names(bases, settings.knowledge_bases_claim),
+                as_of=datetime.now(UTC),
+            )
+        except ValueError as error:
+            raise forbidden("the token's claims are no scope") from error
+
+    def _claims(self, token: str) -> dict[str, Any]:
+        settings = self._settings
+        try:
+            key, algorithms = self._key(token)
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key,
+                algorithms=list(algorithms),
+                audience=settings.audience,
+                issuer=settings.issuer,
+                leeway=settings.leeway_seconds,
+                options={"require": ["exp", "aud"]},
+            )
+        except jwt.ExpiredSignatureError:
+            raise unauthorized("the token has expired") from None
+        except jwt.PyJWTError as error:
+            # The library's words say what is wrong with the token; they hold nothing of the key.
+            raise unauthorized(f"the token cannot be trusted: {type(error).__name__}") from None
+        return claims
+
+    def _key(self, token: str) -> tuple[Any, Sequence[str]]:
+        if self._secret is not None:
+            return self._secret, ("HS256",)
+        if self._client is not None:
+            return self._client.get_signing_key_from_jwt(token).key, PUBLIC
+        name = jwt.get_unverified_header(token).get("kid")
+        if name not in self._keys:
+            raise jwt.InvalidKeyError("unknown key id")
+        return self._keys[name], PUBLIC
+
+
+def identity_of(settings: ServingSettings) -> Identity:
+    """The identity that the settings ask for."""
+    return Anonymous(settings) if settings.auth is None else Bearer(settings.auth)
+
+
+def is_loopback(address: str | None) -> bool:
+    """Whether an address is of this machine."""
+    try:
+        parsed = ipaddress.ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return False
+    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
+    return (mapped or parsed).is_loopback
+
+
+def _token(headers: Mapping[str, str]) -> str:
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not token.strip():
+        raise unauthorized("a bearer token is needed")
+    if len(token) > MAX_TOKEN_BYTES:
+        raise unauthorized("the token is too long")
+    return token.strip()
+
+
+def _names(value: object, claim: str) -> frozenset[str]:
+    """Values of a claim; anything but a list of names grants nothing."""
+    if not isinstance(value, list | tuple) or len(value) > MAX_CLAIM_VALUES:
+        raise forbidden(f"the claim `{claim}` is no list of at most {MAX_CLAIM_VALUES} names")
+    if not all(isinstance(one, str) and one.strip() for one in value):
+        raise forbidden(f"the claim `{claim}` holds something else than names")
+    return frozenset(value)
+
+
+def _secret(path: Path) -> bytes:
+    try:
+        secret = path.expanduser().read_bytes().strip()
+    except OSError as error:
+        raise ConfigError("cannot read the token secret", where=path, got=error.strerror) from error
+    if len(secret) < MIN_SECRET_BYTES:
+        allowed = f"{MIN_SECRET_BYTES} bytes or more"
+        raise ConfigError("the token secret is too short to be safe", where=path, got=len(secret), allowed=allowed)
+    return secret
+
+
+def _keys(path: Path) -> dict[str, Any]:
+    try:
+        found = jwt.PyJWKSet.from_dict(json.loads(path.expanduser().read_text(encoding="utf-8")))
+    except (OSError, ValueError, jwt.PyJWTError) as error:
+        raise ConfigError("cannot read the public keys", where=path, got=f"{type(error).__name__}: {error}") from error
+    public = {key.key_id: key.key for key in found.keys if key.key_id and key.key_type in ("RSA", "EC")}
+    if not public:
+        allowed = "RSA or EC keys with a `kid`"
+        raise ConfigError("the key set holds no public key with an id", where=path, allowed=allowed)
+    return public

@@ -1,0 +1,199 @@
+"""The routes over a real index, without Serve around them: answers, bounds, errors, what is kept from whom."""
+
+import base64
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from babelray.retrieval.request import Response
+from tests.jobs.job_worlds import english
+from tests.serve.serve_worlds import bearer
+
+pytestmark = [pytest.mark.ray, pytest.mark.http]
+
+
+QUERY = english(4)
+
+
+def ask(client, query=QUERY, headers=None, **body):
+    return client.post("/v1/retrieve", json={"query": query, **body}, headers=headers or bearer())
+
+
+class TestRetrieve:
+    def test_an_answer_cites_the_original_and_names_its_generation(self, client, served):
+        answer = ask(client)
+        assert answer.status_code == 200
+        found = answer.json()
+        assert found["generation"] == served.job.current() and found["request_id"] == answer.headers["x-request-id"]
+        first = found["passages"][0]
+        assert first["citation"]["source_uri"].endswith("page004.md")
+        assert "trace" not in found
+        Response.model_validate({**found, "passages": []})
+
+    def test_ranks_go_out_and_raw_scores_do_not(self, client, served, client_of):
+        hidden = ask(client, explain=True).text
+        found = json.loads(hidden)
+        channels = found["passages"][0]["channels"]
+        assert channels and all(set(place) == {"rank", "variant_id"} for place in channels.values())
+        assert all("score" not in place for one in found["trace"]["candidates"] for place in one["channels"].values())
+        shown = ask(client_of(served.settings(raw_scores="shown")), explain=True).json()
+        assert all("score" in place for place in shown["passages"][0]["channels"].values())
+
+    def test_a_request_narrows_and_never_widens(self, client):
+        def uris(**more):
+            return {
+                one["citation"]["source_uri"].partition("#")[0]
+                for one in ask(client, english(102), **more).json()["passages"]
+            }
+
+        assert "rows.jsonl" in uris() and "rows.jsonl" not in uris(groups=[])
+        widened = ask(client, groups=["staff", "board"])
+        assert widened.status_code == 403 and widened.headers["content-type"] == "application/problem+json"
+        assert ask(client, headers=bearer(groups=[]), groups=["staff"]).status_code == 403
+
+    def test_tenants_see_their_own(self, client):
+        assert ask(client, "Karte KX-202", headers=bearer(tenant="nobody")).json()["passages"] == []
+        own = ask(client, "Karte KX-202", headers=bearer(tenant="other")).json()["passages"]
+        assert {one["citation"]["source_uri"].partition("#")[0] for one in own} == {"rows.parquet"}
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"query": ""}, {"query": "x" * 4001}, {"k": 0}, {"k": 101}, {"k": "many"}, {"token_budget": 1},
+            {"unknown": 1}, {"tenant_id": "other"}, {"answer_language": "not a language!"}, {"index": "../etc"},
+            {"groups": ["x"] * 101},
+        ],
+    )  # fmt: skip
+    def test_what_is_out_of_bounds_is_refused_and_not_repeated(self, client, body):
+        answer = client.post("/v1/retrieve", json={"query": "secret words", **body}, headers=bearer())
+        assert answer.status_code == 422 and answer.json()["title"] == "not a usable request"
+        assert "secret words" not in answer.text and "x" * 100 not in answer.text
+
+    def test_an_index_that_is_not_served_is_named(self, client):
+        answer = ask(client, index="other")
+        assert answer.status_code == 400 and "trip" in answer.json()["detail"]
+
+    def test_a_request_id_of_the_callers_is_kept_if_it_is_one(self, client):
+        assert ask(client, headers={**bearer(), "X-Request-Id": "mine-1"}).json()["request_id"] == "mine-1"
+        odd = ask(client, headers={**bearer(), "X-Request-Id": "a b\tc"}).json()["request_id"]
+        assert odd != "a b\tc" and len(odd) == 32
+
+    def test_the_query_is_in_no_log(self, client, caplog):
+        caplog.set_level("INFO")
+        ask(client, "a very private question")
+        assert "private" not in caplog.text and "/v1/retrieve" in caplog.text
+
+
+class TestLimits:
+    def test_a_body_that_is_too_large_is_refused_whatever_it_says(self, served, client_of):
+        client = client_of(served.settings(max_body_bytes=2000))
+        assert ask(client, "x" * 3000).status_code == 413
+
+        def chunks():
+            for _ in range(100):
+                yield b"x" * 100
+
+        streamed = client.post("/v1/retrieve", content=chunks(), headers=bearer())
+        assert streamed.status_code == 413 and streamed.json()["title"] == "too large"
+
+    def test_more_than_can_wait_are_told_when_to_come_back(self, served, client_of, monkeypatch):
+        client = client_of(served.settings(concurrency=1, waiting=1))
+        service = client.app.state.endpoint.service
+        gate, begun = threading.Event(), threading.Semaphore(0)
+
+        def slow(*_):
+            begun.release()
+            gate.wait(20)
+            return {}
+
+        monkeypatch.setattr(service, "retrieve", slow)
+        with client:
+            answers = []
+            threads = [threading.Thread(target=lambda: answers.append(ask(client))) for _ in range(6)]
+            for one in threads:
+                one.start()
+            assert begun.acquire(timeout=20)
+            end = time.monotonic() + 20
+            while len(answers) < 4 and time.monotonic() < end:
+                time.sleep(0.01)
+            gate.set()
+            for one in threads:
+                one.join()
+        codes = sorted(one.status_code for one in answers)
+        assert codes == [200, 200, 429, 429, 429, 429]
+        refused = next(one for one in answers if one.status_code == 429)
+        assert int(refused.headers["retry-after"]) >= 1
+
+    def test_a_request_that_takes_too_long_is_ended(self, served, client_of, monkeypatch):
+        client = client_of(served.settings(deadline_seconds=0.2))
+        gate = threading.Event()
+        monkeypatch.setattr(client.app.state.endpoint.service, "retrieve", lambda *_: gate.wait(5))
+        assert ask(client).status_code == 504
+        gate.set()
+
+    def test_an_error_of_ours_says_nothing_of_the_machine(self, client, monkeypatch):
+        from babelray.errors import IntegrityError
+
+        def broken(*_):
+            raise IntegrityError("a file is damaged", where="/secret/place", got="abc")
+
+        monkeypatch.setattr(client.app.state.endpoint.service, "retrieve", broken)
+        answer = ask(client)
+        assert answer.status_code == 503 and "secret" not in answer.text
+
+
+class TestOthers:
+    def test_facts_without_counts_over_tenants(self, client, served):
+        (one,) = client.get("/v1/indexes", headers=bearer()).json()["indexes"]
+        assert one["generation"] == served.job.current() and "documents" not in one
+        (generation,) = client.get("/v1/indexes/trip/generations", headers=bearer()).json()["generations"]
+        assert generation["serving"] and generation["recall"] == 1.0 and "chunks" not in generation
+
+    def test_health_and_readiness_need_no_token(self, client, served):
+        assert client.get("/readyz").json() == {"status": "ready", "indexes": ["trip"]}
+        assert client.get("/healthz").json()["indexes"]["trip"]["generation"] == served.job.current()
+
+    def test_terms_of_strings(self, client):
+        found = client.post(
+            "/v1/glossary/match", json={"strings": ["The backups", "nothing"], "target": "es"}, headers=bearer()
+        ).json()
+        assert found["strings"][0]["enforced"][0]["rendering"] == "copia" and found["strings"][1]["enforced"] == []
+        other = client.post(
+            "/v1/glossary/match", json={"strings": ["x"], "target": "es"}, headers=bearer(tenant="other")
+        )
+        assert other.status_code == 403
+
+    def test_a_payload_is_localized_and_scored_afterwards(self, client):
+        body = {"payload": '{"a": "The backup of Orchard", "n": 1.50}', "target": "es"}
+        made = client.post("/v1/localize", json=body, headers=bearer()).json()
+        assert made["payload"] == '{"a": "THE copia OF Orchard", "n": 1.50}'
+        path = f"/v1/localize/{made['request_id']}/score"
+        end = time.monotonic() + 20
+        while not (found := client.get(path, headers=bearer()).json())["scored"] and time.monotonic() < end:
+            time.sleep(0.02)
+        statuses = {one["term_id"]: one["status"] for one in found["strings"][0]["verdicts"]}
+        assert statuses == {"backup": "applied", "orchard": "applied"}
+        assert client.get(path, headers=bearer(tenant="other")).status_code == 400, "another tenant's is not there"
+        broken = client.post("/v1/localize", json={"payload": "{", "target": "es"}, headers=bearer())
+        assert broken.status_code == 400
+
+    def test_feedback_is_kept_without_the_token(self, client, served):
+        body = {"request_id": "r1", "kind": "wrong_citation", "passage": 1, "comment": "of another page"}
+        assert client.post("/v1/feedback", json=body, headers=bearer()).status_code == 201
+        (kept,) = (served.job.root / "feedback").rglob("*.json")
+        record = json.loads(kept.read_text())
+        assert (record["tenant_id"], record["comment"]) == (
+            "acme",
+            "of another page",
+        ) and "Bearer" not in kept.read_text()
+
+    def test_vectors_as_openai_gives_them(self, client):
+        asked = {"model": "trip", "input": ["one", "two"]}
+        plain = client.post("/v1/embeddings", json=asked, headers=bearer()).json()
+        packed = client.post("/v1/embeddings", json={**asked, "encoding_format": "base64"}, headers=bearer()).json()
+        vectors = [np.frombuffer(base64.b64decode(one["embedding"]), "<f4") for one in packed["data"]]
+        assert np.allclose([one["embedding"] for one in plain["data"]], vectors) and len(vectors[0]) == 32
+        assert plain["usage"]["total_tokens"] > 0 and [one["index"] for one in plain["data"]] == [0, 1]
