@@ -66,13 +66,19 @@ class Endpoint:
 
 def create_app(endpoint: Endpoint) -> FastAPI:
     """The application; the same with and without Ray Serve around it."""
-    app = FastAPI(title="Babelray", version="1", docs_url=None, redoc_url=None)
+    app = bare_app()
     app.state.endpoint = endpoint
     app.middleware("http")(_observed)
     app.add_middleware(BodyLimit, most=endpoint.settings.max_body_bytes)
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(BabelrayError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
+    return app
+
+
+def bare_app() -> FastAPI:
+    """The routes alone, with nothing behind them: what the API's schema is made of."""
+    app = FastAPI(title="Babelray", version="1", docs_url=None, redoc_url=None)
     _add_work(app)
     _add_facts(app)
     return app
