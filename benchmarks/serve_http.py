@@ -4,8 +4,8 @@
 
 An index of pieces of real sentences is built by the reindex job; then `/v1/retrieve` and a handler that answers `{}`
 are asked by 1, 8, 32 and 128 connections that each send the next request when they have an answer. Queries differ,
-answers are not remembered. Client, proxy and replica share this machine's cores. With `--publish N` a second generation is
-published and rolled back every N seconds meanwhile, and memory is noted.
+answers are not remembered. Client, proxy and replica share this machine's cores. With `--publish N` a second generation
+is published and rolled back every N seconds meanwhile, and memory is noted.
 """
 
 import argparse
