@@ -25,6 +25,7 @@ from serve.metrics import Metrics
 from serve.problems import Problem, late, problem_of
 from serve.schemas import Answer, EmbeddingsBody, FeedbackBody, LocalizeBody, MatchBody, RequestId, RetrieveBody
 from serve.service import Service
+from serve.web import router
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +82,7 @@ def bare_app() -> FastAPI:
     app = FastAPI(title="Babelray", version="1", docs_url=None, redoc_url=None)
     _add_work(app)
     _add_facts(app)
+    app.include_router(router())
     return app
 
 
