@@ -1,4 +1,4 @@
-"""The web page at `/`: plain HTML, CSS and JavaScript modules, read once and served with headers that let nothing else in.
+"""The web page at `/`: plain HTML, CSS and JavaScript modules, read once, with headers that let nothing else in.
 
 What the page shows is written by strangers: every text goes in as text, and the policy below would refuse a script or a
 style that came in any other way.

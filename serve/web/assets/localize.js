@@ -32,7 +32,7 @@ async function localize() {
     const terms = await termsOf(answer, body, mine.signal);
     show(answer, terms, new Map());
     const done = answer.strings.filter((one) => one.output !== null).length;
-    status.textContent = `${count(done, "string")} of ${answer.strings.length} localized`;
+    status.textContent = `${done} of ${count(answer.strings.length, "string")} localized`;
     await judged(answer, terms, mine.signal);
   } catch (error) {
     if (error.name === "AbortError") return;

@@ -14,11 +14,11 @@ export function drawPassage(passage, response) {
   const { citation } = passage;
   const title = citation.title || citation.source_uri;
   return el("li", {}, el("article", { class: "card passage", attributes: { "aria-labelledby": `passage-${passage.rank}` } },
-    el("p", { class: "rank", attributes: { "aria-hidden": "true" } }, passage.rank),
     el("div", {},
-      el("h2", { attributes: { id: `passage-${passage.rank}` } }, el("span", { class: "hidden" }, `${passage.rank}. `), foreign(title, langOf(citation.source_language))),
+      el("h2", { attributes: { id: `passage-${passage.rank}` } },
+        el("span", { class: "rank" }, passage.rank), foreign(title, langOf(citation.source_language))),
       path(citation)),
-    el("div", { class: "body" }, about(passage, response), sides(passage), contributions(passage), foot(passage, response, title))));
+    about(passage, response), sides(passage), contributions(passage), foot(passage, response, title)));
 }
 
 function path(citation) {
