@@ -23,9 +23,9 @@ from babelray.glossary.records import LocalizedString
 from babelray.glossary.score_records import score_record
 from babelray.index.access import AccessScope
 from babelray.index.store import open_store
-from babelray.keys import Role
+from babelray.keys import Role, digest_of
 from babelray.retrieval.request import Request
-from models.localizers.registry import build_localizer, load_terms, profile_of
+from models.localizers.registry import build_localizer, glossary_versions, load_terms, profile_of
 from serve.live_index import LiveIndex, find_index
 from serve.metrics import Metrics
 from serve.schemas import Answer, EmbeddingsBody, FeedbackBody, LocalizeBody, MatchBody, RetrieveBody
@@ -59,6 +59,7 @@ class Service:
         self._asked = 0
         self._localizers: dict[str, Localizer] = {}
         self._scorers: dict[str, Scorer] = {}
+        self._versions = ""
         self._lock = threading.Lock()
         self._scores: OrderedDict[str, tuple[str, Answer | None]] = OrderedDict()
         self._scoring = ThreadPoolExecutor(1, thread_name_prefix="score")
@@ -71,6 +72,23 @@ class Service:
                 index.refresh()
             except (BabelrayError, OSError):
                 logger.exception("index %s cannot be refreshed", index.name)
+        if self._localizers:
+            try:
+                self._refresh_localizers()
+            except (BabelrayError, OSError):
+                logger.exception("the glossaries cannot be refreshed")
+
+    def _refresh_localizers(self) -> None:
+        """Make localizers anew once a glossary or the profile has changed; requests under way keep theirs."""
+        now = self._localized_by()
+        with self._lock:
+            if now != self._versions:
+                self._localizers, self._scorers, self._versions = {}, {}, now
+
+    def _localized_by(self) -> str:
+        """Names the glossaries and the profile."""
+        profile = profile_of(self.settings)
+        return digest_of([glossary_versions(self.settings, profile), profile.model_dump(mode="json")])
 
     def close(self) -> None:
         """Let running work end."""
@@ -240,6 +258,8 @@ class Service:
         if profile.tenant_id != scope.tenant_id:
             raise AccessDenied("there are no glossaries for this tenant")
         with self._lock:
+            if not self._localizers:
+                self._versions = self._localized_by()
             if source not in self._localizers:
                 self._localizers[source] = build_localizer(self.settings, source)
             return self._localizers[source]

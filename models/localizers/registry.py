@@ -56,6 +56,16 @@ def profile_of(settings: Settings) -> EngineProfile:
     return EngineProfile(name=localization.name, glossaries=localization.glossaries)
 
 
+def glossary_versions(settings: Settings, profile: EngineProfile) -> dict[str, int]:
+    """The newest version of each glossary of the profile; cheap to ask, to learn whether anything changed.
+
+    Raises:
+        InputError: There is no such glossary.
+    """
+    store = open_glossaries(glossary_database(settings))
+    return {name: store.version(name).version for name in settings.localization.glossaries or profile.glossaries}
+
+
 def load_terms(settings: Settings, profile: EngineProfile, versions: Mapping[str, int] | None = None) -> Terms:
     """Terms of the profile's glossaries.
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from babelray.retrieval.request import Response
+from tests.jobs.backfill_worlds import terms as glossary_terms
 from tests.jobs.job_worlds import english
 from tests.serve.serve_worlds import bearer
 
@@ -179,6 +180,31 @@ class TestOthers:
         assert client.get(path, headers=bearer(tenant="other")).status_code == 400, "another tenant's is not there"
         broken = client.post("/v1/localize", json={"payload": "{", "target": "es"}, headers=bearer())
         assert broken.status_code == 400
+
+    def test_a_changed_glossary_is_taken_up(self, served, client_of, tmp_path):
+        from babelray.config import Settings
+        from babelray.glossary.store import open_glossaries
+
+        own = served.settings().localization.model_dump(mode="json") | {
+            "database": f"sqlite:///{tmp_path / 'g.sqlite'}"
+        }
+        terms = [one.model_copy(update={"tenant_id": "acme"}) for one in glossary_terms()]
+        open_glossaries(own["database"]).commit("own", terms)
+        client = client_of(Settings.model_validate({**served.values, "localization": own}))
+
+        def rendering():
+            asked = {"strings": ["a backup"], "target": "es"}
+            found = client.post("/v1/glossary/match", json=asked, headers=bearer()).json()
+            return found["strings"][0]["enforced"][0]["rendering"]
+
+        assert rendering() == "copia"
+        open_glossaries(own["database"]).commit(
+            "own", [t.model_copy(update={"target": "respaldo"}) if t.target == "copia" else t for t in terms]
+        )
+        end = time.monotonic() + 20
+        while rendering() != "respaldo":
+            assert time.monotonic() < end
+            time.sleep(0.05)
 
     def test_feedback_is_kept_without_the_token(self, client, served):
         body = {"request_id": "r1", "kind": "wrong_citation", "passage": 1, "comment": "of another page"}
