@@ -139,7 +139,9 @@ def test_every_setting_says_what_it_is() -> None:
 
 
 def test_every_setting_is_read_somewhere() -> None:
-    files = [path for folder in ("babelray", "models", "jobs", "cli", "serve") for path in (ROOT / folder).rglob("*.py")]
+    files = [
+        path for folder in ("babelray", "models", "jobs", "cli", "serve") for path in (ROOT / folder).rglob("*.py")
+    ]
     nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text())))
     read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     assert [(group, name) for group, name, _ in every_setting() if name not in read] == []

@@ -103,5 +103,3 @@ def running(settings: Settings) -> Iterator[str]:
             server.should_exit = True
             thread.join(20)
             replica.close()
-
-

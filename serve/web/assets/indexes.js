@@ -30,7 +30,7 @@ function drawIndex(index, generations) {
       counted ? number("Chunks", figure(index.chunks)) : null,
       number("Built", moment(index.created_at), true),
       number("Recall of vectors", share(index.recall)),
-      ...Object.entries(index.filtered_recall ?? {}).map(([kept, value]) => number(`with ${percent(Number(kept))} readable`, share(value)))),
+      ...Object.entries(index.filtered_recall ?? {}).map(([kept, value]) => number(`where ${percent(Number(kept))} may be read`, share(value)))),
     ...(index.refused ?? []).map((one) => el("p", { class: "notice bad" }, `Generation ${one.generation} was refused: ${one.reason}`)),
     el("h3", { class: "sub" }, "Languages"),
     counted ? languages(index.languages) : el("p", { class: "soft" }, "Counts are over all tenants, so they are shown only to somebody on the service's own machine without a token."),

@@ -65,7 +65,7 @@ export const langOf = (tag) => (!tag || tag === "und" || tag === "zxx" ? null : 
 export const count = (number, one, many = `${one}s`) => `${figure(number)} ${number === 1 ? one : many}`;
 export const figure = (number) => number.toLocaleString("en");
 export const milliseconds = (value) => `${value < 10 ? value.toFixed(1) : figure(Math.round(value))} ms`;
-export const percent = (share) => `${(share * 100).toFixed(share === 1 || share === 0 ? 0 : 1)}%`;
+export const percent = (share) => `${Number((share * 100).toFixed(1))}%`;
 
 const dates = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const moments = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
