@@ -5,6 +5,8 @@ from pathlib import Path
 import click
 import pytest
 import typer
+import yaml
+from ray.serve.schema import ServeDeploySchema
 
 from babelray.config import load_settings
 from cli.main import app
@@ -28,7 +30,8 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 def test_the_commands_of_the_readme_exist():
     shown = re.findall(
-        r"babelray (?:reindex|generations|access|config|models) [a-z]+", (ROOT / "README.md").read_text()
+        r"babelray (?:reindex|generations|access|config|models|backfill|score|calibrate|glossary|serve) [a-z]+",
+        (ROOT / "README.md").read_text(),
     )
     assert len(shown) >= 8
     assert set(shown) <= set(COMMANDS)
@@ -39,4 +42,8 @@ def test_help_holds_an_example_whose_settings_exist(name):
     text = COMMANDS[name]
     assert re.search(rf"Examples?:\s[\s\S]*{name}", text), f"{name} --help shows no example"
     for path in re.findall(r"configs/[a-z-]+\.yaml", text):
-        assert load_settings(ROOT / path, environ={}).sources
+        if path.startswith("configs/serve-"):
+            assert ServeDeploySchema.model_validate(yaml.safe_load((ROOT / path).read_text())).applications
+            continue
+        settings = load_settings(ROOT / path, environ={})
+        assert settings.sources or settings.localization.backlog
