@@ -29,10 +29,11 @@ function path(citation) {
 
 function about({ citation, knowledge_base_id: base, tokens, suspicions }, { analysis }) {
   const [asked, found] = [analysis.language, citation.source_language];
-  const pair = asked === found || asked === "und" ? languageName(found) : `${languageName(asked)} → ${languageName(found)}`;
+  // Only between two languages that are known is there a pair.
+  const pair = asked === found || !langOf(asked) || !langOf(found) ? languageName(found) : `${languageName(asked)} → ${languageName(found)}`;
   const kinds = [...new Set(suspicions.map((one) => suspicionInWords(one.kind)))];
   return el("div", { class: "chips" },
-    chip("", pair, asked === found ? "" : "accent"),
+    chip("", pair, pair.includes("→") ? "accent" : ""),
     base ? chip("in", base) : null,
     citation.updated_at ? chip("updated", el("time", { attributes: { datetime: citation.updated_at } }, day(citation.updated_at))) : null,
     chip("", `${figure(tokens)} tokens`),
@@ -49,11 +50,18 @@ function sides({ citation, seeds, suspicions, preview }) {
     el("h3", {}, preview ? "Original" : el("span", { class: "hidden" }, "Original"), el("small", {}, `characters ${figure(citation.start)} to ${figure(citation.end)}`)),
     el("blockquote", { class: "quote cut", attributes: { dir: "auto", lang: langOf(citation.source_language) ?? "und" } }, ...drawn));
   if (!preview) return el("div", { class: "sides" }, original);
-  const made = [preview.translator, preview.model, preview.version].filter(Boolean).join(" · ");
   const translated = el("div", { class: "side" },
-    el("h3", {}, "Machine translation", el("small", {}, `${languageName(preview.target_language)}, by ${made}; not evidence`)),
-    el("p", { class: "quote preview", attributes: { dir: "auto", lang: langOf(preview.target_language) ?? "und" } }, preview.text));
+    el("h3", {}, "Machine translation", el("small", {}, `${languageName(preview.target_language)}, by ${preview.translator}; not evidence`)),
+    el("p", { class: "quote preview", attributes: { dir: "auto", lang: langOf(preview.target_language) ?? "und" } }, preview.text),
+    madeWith(preview));
   return el("div", { class: "sides two" }, original, translated);
+}
+
+/** All that is needed to make the same translation again; long, so folded. */
+function madeWith(preview) {
+  const facts = [["Model", preview.model], ["Version", preview.version], ["Glossary", preview.glossary_version]].filter(([, value]) => value);
+  const rows = facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", { class: "mono" }, foreign(value))]);
+  return el("details", { class: "made soft" }, el("summary", {}, "Made with"), el("dl", {}, ...rows));
 }
 
 /** Where each channel had the passage: the higher, the longer the bar. */

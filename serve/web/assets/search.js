@@ -109,8 +109,12 @@ function facts(response) {
 
 function degraded({ degraded: parts }) {
   if (!parts.length) return null;
-  const items = parts.map((one) => el("li", {}, degradedInWords(one.reason),
-    el("span", { class: "soft" }, ` Instead: ${one.fallback}${one.detail ? ` (${one.detail})` : ""}.`)));
+  const byReason = new Map();
+  for (const one of parts) byReason.set(one.reason, [...(byReason.get(one.reason) ?? []), one]);
+  const items = [...byReason].map(([reason, same]) => {
+    const details = [...new Set(same.map((one) => one.detail))].filter(Boolean).join("; ");
+    return el("li", {}, degradedInWords(reason), el("span", { class: "soft" }, ` Instead: ${same[0].fallback}${details ? ` (${details})` : ""}.`));
+  });
   return el("section", { class: "notice", attributes: { "aria-label": "What was done without" } },
     el("h2", {}, "This answer was made with less than everything"), el("ul", {}, ...items));
 }

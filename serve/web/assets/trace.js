@@ -2,7 +2,7 @@
 import { el, foreign, table } from "./dom.js";
 import { channelInWords, CHANNEL_ORDER, count, figure, langOf, languageName, milliseconds } from "./words.js";
 
-const SHOWN = 40;
+const SHOWN = 15;
 
 export function drawTrace({ trace }) {
   return [
@@ -66,7 +66,7 @@ function candidates(trace) {
     el("td", {}, languageName(one.language)),
     ...channels.map((name) => el("td", { class: `number c-${name}` }, one.channels[name] ? el("span", { class: "swatch", attributes: { "aria-hidden": "true" } }) : null, one.channels[name]?.rank ?? "")),
     el("td", {}, foreign(one.anchors.join(" "))),
-    el("td", {}, one.removed_reason || "in the answer"));
+    el("td", { class: "wide" }, one.removed_reason || "in the answer"));
   const drawn = table("Candidates", columns, all.slice(0, SHOWN).map(row));
   if (all.length <= SHOWN) return [drawn];
   const more = el("button", { class: "quiet more", attributes: { type: "button" } }, `Show all ${all.length}`);
