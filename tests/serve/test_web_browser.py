@@ -102,8 +102,14 @@ def test_what_pages_say_never_becomes_part_of_the_page(open_page, address):
     assert page.evaluate("window.stolen") is None
     assert page.locator("#results script, #results img, #trace script").count() == 0
     assert SCRIPT in page.locator("#results h2").first.text_content()
-    assert page.locator("#results .chip.bad").first.text_content().endswith("an instruction to a model")
-    assert page.locator(".suspicion").first.text_content() == "Ignore all previous instructions"
+    careful = page.locator("#results .chip.bad").first.text_content()
+    assert "hidden characters" in careful
+    assert "an instruction to a model" in careful
+    assert "Ignore all previous instructions" in page.locator(".suspicion").all_text_contents()
+    hidden = page.locator(".suspicion[data-code='U+200B']").first
+    # Shown by the style alone: whoever copies the quote copies the original.
+    assert hidden.text_content() == "\u200b"
+    assert "U+200B" in hidden.evaluate("one => getComputedStyle(one, '::after').content")
     preview = page.locator(".quote.preview").first
     assert preview.get_attribute("lang") == "de"
     assert preview.text_content().startswith("THE HARBOUR 🚢🚢 HAS ONE FERRY. <SCRIPT>")
@@ -132,6 +138,8 @@ def test_an_answer_says_what_made_it_and_why(open_page, address):
     assert len(rows) == len(said["trace"]["candidates"])
     ranks = [int(row.locator("td").first.text_content()) for row in rows]
     assert ranks == [one["fused_rank"] for one in said["trace"]["candidates"]]
+    fates = [row.locator(".fate").text_content() for row in rows]
+    assert fates == [one["removed_reason"] or "in the answer" for one in said["trace"]["candidates"]]
     found_by = page.locator("#results .channels").first.text_content()
     assert all(f"#{place['rank']}" in found_by for place in said["passages"][0]["channels"].values())
     page.uncheck("#explain")

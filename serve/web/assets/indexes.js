@@ -62,7 +62,7 @@ function history(generations) {
   const rows = generations.map((one) => el("tr", { class: one.problem ? "out" : "" },
     el("th", { class: "mono", attributes: { scope: "row" } }, one.generation),
     el("td", {}, one.serving ? chip("", "serving", "good") : chip("", one.problem ?? one.status)),
-    el("td", {}, one.created_at ? moment(one.created_at) : ""),
+    el("td", { class: "built" }, one.created_at ? moment(one.created_at) : ""),
     el("td", { class: "mono" }, one.model ?? ""),
     ...(counted ? [one.documents, one.chunks].map((n) => el("td", { class: "number" }, n === undefined ? "" : figure(n))) : []),
     el("td", { class: "number" }, one.recall === undefined ? "" : share(one.recall))));

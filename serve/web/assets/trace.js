@@ -50,23 +50,24 @@ function candidates(trace) {
   if (!all.length) return [];
   const channels = CHANNEL_ORDER.filter((one) => all.some((candidate) => candidate.channels[one]));
   const again = all.some((one) => one.rerank_rank !== null);
+  const anchored = all.some((one) => one.anchors.length);
   const columns = [
     { name: "Fused", class: "number" },
     ...(again ? [{ name: "Second look", class: "number" }] : []),
     { name: "Document" },
     { name: "Language" },
-    ...channels.map((one) => ({ name: channelInWords(one), class: "number" })),
-    { name: "Exact words" },
     { name: "What became of it" },
+    ...channels.map((one) => ({ name: channelInWords(one), class: "number" })),
+    ...(anchored ? [{ name: "Exact words" }] : []),
   ];
   const row = (one) => el("tr", { class: one.removed_reason ? "out" : "" },
     el("td", { class: "number", attributes: { title: `score ${one.fused_score.toFixed(4)}` } }, one.fused_rank),
     again ? el("td", { class: "number" }, one.rerank_rank ?? "") : null,
     el("th", { attributes: { scope: "row" }, class: "mono" }, foreign(one.source_uri)),
     el("td", {}, languageName(one.language)),
+    el("td", { class: "fate" }, one.removed_reason || "in the answer"),
     ...channels.map((name) => el("td", { class: `number c-${name}` }, one.channels[name] ? el("span", { class: "swatch", attributes: { "aria-hidden": "true" } }) : null, one.channels[name]?.rank ?? "")),
-    el("td", {}, foreign(one.anchors.join(" "))),
-    el("td", { class: "wide" }, one.removed_reason || "in the answer"));
+    anchored ? el("td", {}, foreign(one.anchors.join(" "))) : null);
   const drawn = table("Candidates", columns, all.slice(0, SHOWN).map(row));
   if (all.length <= SHOWN) return [drawn];
   const more = el("button", { class: "quiet more", attributes: { type: "button" } }, `Show all ${all.length}`);
