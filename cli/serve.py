@@ -11,6 +11,7 @@ from rich.console import Console
 
 from babelray.config import load_settings
 from babelray.errors import ConfigError
+from serve.identity import check_address
 
 app = typer.Typer(help="The HTTP endpoint over Ray Serve.", no_args_is_help=True)
 
@@ -41,7 +42,8 @@ def up(
     (application,) = options["applications"]
     settings_path = Path(application["args"]["config"])
     settings = load_settings(settings_path)
-    _check_address(address, settings.serving.auth is not None)
+    if settings.serving.auth is None:
+        check_address(address)
     import ray
     from ray import serve
 
@@ -93,16 +95,3 @@ def _read(path: Path) -> dict[str, Any]:
         allowed = f"one application with import_path {wanted} and args: {{config: PATH}}"
         raise ConfigError("not a configuration of this endpoint", where=path, allowed=allowed)
     return read
-
-
-def _check_address(host: str, authenticated: bool) -> None:
-    from serve.identity import is_loopback
-
-    if not authenticated and not (host == "localhost" or is_loopback(host)):
-        raise ConfigError(
-            "without authentication the endpoint listens to this machine alone",
-            where="http_options.host",
-            got=host,
-            allowed="127.0.0.1, ::1 or localhost",
-            fix="set serving.auth in the settings, or listen on 127.0.0.1",
-        )

@@ -11,7 +11,7 @@ from ray import serve
 from ray.serve import Application
 
 from babelray.config import Settings, load_settings
-from serve.identity import identity_of
+from serve.identity import check_address, identity_of
 from serve.metrics import Metrics
 from serve.routes import Endpoint as Routes
 from serve.routes import create_app
@@ -36,8 +36,10 @@ class _Endpoint:
     """
 
     def __init__(self, config: str) -> None:
-        self._settings = load_settings(Path(config))
-        self._replica = Replica(self._settings)
+        settings = load_settings(Path(config))
+        if settings.serving.auth is None:
+            check_address(_listening_host())
+        self._replica = Replica(settings)
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         """The routes, once everything is open."""
@@ -92,6 +94,16 @@ class Replica:
     def _watch(self, seconds: float) -> None:
         while not self._ended.wait(seconds):
             self.service.refresh()
+
+
+def _listening_host() -> str:
+    """Where Serve listens, however it was started; there is no public way to ask."""
+    from ray.serve.context import _get_global_client
+
+    client = _get_global_client()
+    assert client is not None, "a replica runs inside Serve"
+    host: str = client.http_config.host
+    return host
 
 
 def build(args: dict[str, Any]) -> Application:

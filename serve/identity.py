@@ -124,6 +124,22 @@ def identity_of(settings: ServingSettings) -> Identity:
     return Anonymous(settings) if settings.auth is None else Bearer(settings.auth)
 
 
+def check_address(host: str) -> None:
+    """Refuse to listen beyond this machine; asked where no authentication is configured.
+
+    Raises:
+        ConfigError: The address is not of this machine alone.
+    """
+    if host != "localhost" and not is_loopback(host):
+        raise ConfigError(
+            "without authentication the endpoint listens to this machine alone",
+            where="http_options.host",
+            got=host,
+            allowed="127.0.0.1, ::1 or localhost",
+            fix="set serving.auth in the settings, or listen on 127.0.0.1",
+        )
+
+
 def is_loopback(address: str | None) -> bool:
     """Whether an address is of this machine."""
     try:

@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 from babelray.errors import ConfigError
-from cli.serve import _check_address
+from serve import app
+from serve.identity import check_address
 from tests.jobs.job_worlds import english, write_page
 from tests.serve.serve_worlds import ServeWorld, bearer
 
@@ -125,12 +126,24 @@ def wait_for_metrics(base):
     return text
 
 
+def test_a_replica_of_a_deployment_that_listens_to_everybody_needs_authentication(served, tmp_path, monkeypatch):
+    """However Serve was started: `serve run` and `serve deploy` do not ask the command line."""
+    settings = served.write(tmp_path / "settings.yaml", auth=None)
+    monkeypatch.setattr(app, "_listening_host", lambda: "0.0.0.0")
+    with pytest.raises(ConfigError, match="this machine alone"):
+        app._Endpoint(str(settings))
+    config = serve_config(tmp_path / "serve.yaml", settings, free_port(), host="0.0.0.0")
+    words, options = command("serve", "up", "--config", config)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60, **options)
+    assert done.returncode == 2 and "this machine alone" in done.stderr
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::", "example.org"])
 def test_without_authentication_it_listens_to_nobody_else(host):
     with pytest.raises(ConfigError, match="this machine alone"):
-        _check_address(host, authenticated=False)
-    _check_address(host, authenticated=True)
-    _check_address("127.0.0.1", authenticated=False)
+        check_address(host)
+    check_address("127.0.0.1")
+    check_address("localhost")
 
 
 @pytest.mark.parametrize(
