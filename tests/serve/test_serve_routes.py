@@ -206,10 +206,11 @@ class TestOthers:
             assert time.monotonic() < end
             time.sleep(0.05)
 
-    def test_feedback_is_kept_without_the_token(self, client, served):
+    def test_feedback_is_kept_without_the_token(self, client_of, served, tmp_path):
+        client = client_of(served.settings(feedback=str(tmp_path)))
         body = {"request_id": "r1", "kind": "wrong_citation", "passage": 1, "comment": "of another page"}
         assert client.post("/v1/feedback", json=body, headers=bearer()).status_code == 201
-        (kept,) = (served.job.root / "feedback").rglob("*.json")
+        (kept,) = tmp_path.rglob("*.json")
         record = json.loads(kept.read_text())
         assert (record["tenant_id"], record["comment"]) == (
             "acme",
