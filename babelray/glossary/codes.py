@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from babelray.glossary.match import EnforcedMatch
 from babelray.glossary.protect import Protected
+from babelray.glossary.spans import Covered, Span
 from babelray.text.anchors import AnchorType, find_anchors
-
-Span = tuple[int, int]
 
 
 def find_codes(text: str, protected: Sequence[Protected], matches: Sequence[EnforcedMatch]) -> list[Span]:
@@ -15,11 +14,11 @@ def find_codes(text: str, protected: Sequence[Protected], matches: Sequence[Enfo
     Acronyms are left out: many languages have their own (UN, ONU). So are those inside a protected span, which are kept
     with it, and those that a term of the glossary decides about.
     """
-    decided = [*((one.start, one.end) for one in protected), *((one.start, one.end) for one in matches)]
+    decided = Covered([*((one.start, one.end) for one in protected), *((one.start, one.end) for one in matches)])
     found: list[Span] = []
     for anchor in find_anchors(text):
         span = (anchor.start, anchor.end)
-        free = not any(span[0] < end and start < span[1] for start, end in [*decided, *found[-1:]])
+        free = not decided.meets(*span) and not (found and span[0] < found[-1][1])
         if anchor.type is not AnchorType.ACRONYM and free:
             found.append(span)
     return found

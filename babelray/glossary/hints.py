@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from babelray.glossary.match import Hint, MatchScope, StringMatches, TermMatcher
-from babelray.glossary.ngrams import NGram
 from babelray.glossary.normalize import fold_text
+from babelray.glossary.spans import Covered, Taken
 from babelray.glossary.terms import Term
 from babelray.glossary.thresholds import Thresholds
 from babelray.glossary.vector_cache import NGramVectors
@@ -180,13 +180,19 @@ class HintFinder:
             for gram in string.open_ngrams
             for number, score in self._terms(similar[gram.text], allowed)
         ]
-        bound = [(match.term.term_id, match.start, match.end) for match in string.enforced]
+        bound: dict[str, list[tuple[int, int]]] = {}
+        for match in string.enforced:
+            bound.setdefault(match.term.term_id, []).append((match.start, match.end))
+        enforced = {term_id: Covered(spans) for term_id, spans in bound.items()}
+        hinted: dict[str, Taken] = {}
         kept: list[Hint] = []
         for score, gram, number in sorted(candidates, key=lambda one: (-one[0], one[1].start, one[1].end, one[2])):
             term = self._matcher.terms[number]
-            taken = [*bound, *((hint.term.term_id, hint.start, hint.end) for hint in kept)]
+            taken = hinted.setdefault(term.term_id, Taken())
             # One hint a term and place: windows around the best one say the same, only less well.
-            if not any(term.term_id == other and _overlap(gram, start, end) for other, start, end in taken):
+            known = term.term_id in enforced and enforced[term.term_id].meets(gram.start, gram.end)
+            if not known and not taken.meets(gram.start, gram.end):
+                taken.add(gram.start, gram.end)
                 surface = string.text[gram.start : gram.end]
                 kept.append(Hint(term, gram.start, gram.end, surface, score, threshold))
         return tuple(sorted(kept, key=lambda hint: (hint.start, hint.end, -hint.score, hint.term.term_id)))
@@ -199,7 +205,3 @@ class HintFinder:
                 if number in allowed:
                     best.setdefault(number, score)
         return list(best.items())[: self._per_ngram]
-
-
-def _overlap(gram: NGram, start: int, end: int) -> bool:
-    return gram.start < end and start < gram.end

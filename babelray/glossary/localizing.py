@@ -4,6 +4,7 @@ The one path for a file, a backlog and a request. What is found, given, refused 
 reads them later, by itself.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +23,10 @@ from babelray.keys import digest_of
 
 PRELOADED = "preload"
 UNTRANSLATED = "no translator is set: the record says what binds one"
+HALF_CHARACTER = "it holds half of a character (a lone surrogate)"
 ID_LENGTH = 24
+
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def _now() -> datetime:
@@ -123,7 +127,9 @@ class Localizer:
         results: dict[int, Rendered] = {}
         asked: dict[tuple[str, tuple[str, ...]], list[int]] = {}
         for number, one in enumerate(strings):
-            if not has_words(one.text, one.protected):
+            if _HALVES.search(one.text):
+                results[number] = Rendered(None, failure=Failure.UNREADABLE, detail=HALF_CHARACTER)
+            elif not has_words(one.text, one.protected):
                 results[number] = Rendered(one.text)
             else:
                 # The words around a string may narrow its terms, so that equal strings may be bound by others.
@@ -168,13 +174,13 @@ class Localizer:
         return LocalizedString(
             record_id=record_id(string.payload, string.position, source, target, self.profile.tenant_id, found.text),
             payload=string.payload,
-            pointer=string.pointer,
+            pointer=whole_characters(string.pointer),
             position=string.position,
             tenant_id=self.profile.tenant_id,
             profile=self.profile.name,
             source_locale=source,
             target_locale=target,
-            source=found.text,
+            source=whole_characters(found.text),
             output=result.output,
             mode=mode,
             retrieved=tuple(given),
@@ -209,6 +215,11 @@ def verified(string: Bound, result: Rendered) -> Rendered:
     """A result that kept placeholders, tags and codes; else the failure that keeps it from everybody."""
     problems = damages(string, result)
     return Rendered(None, result.used, Failure.PROTECTED_DAMAGED, "; ".join(problems)) if problems else result
+
+
+def whole_characters(text: str) -> str:
+    """A text as it can be written down: halves of characters, which JSON escapes may hold, stand as U+FFFD."""
+    return _HALVES.sub("\ufffd", text)
 
 
 def record_id(payload: str, position: int, source: str, target: str, tenant_id: str, text: str) -> str:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from babelray.glossary.spans import Covered
+
 MARKS_VERSION = "marks-1"
 """Changes whenever the same spans give other marks."""
 
@@ -82,8 +84,9 @@ def mask(text: str, *, kept: Spans = (), private: NamedSpans = (), terms: NamedS
         elif end > start:
             merged.append((start, end, name))
     spans = [(start, end, text[start:end], name or text[start:end], False) for start, end, name in merged]
+    hidden = Covered((start, end) for start, end, _ in merged)
     for start, end, rendering in terms:
-        if not any(start < other[1] and other[0] < end for other in merged):
+        if not hidden.meets(start, end):
             spans.append((start, end, rendering, rendering, True))
     spans.sort()
     pieces: list[str] = []

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import groupby
 
 from babelray.glossary.automaton import Automaton, FoldedForm, Hit, same_case
 from babelray.glossary.boundaries import Boundaries
@@ -13,6 +14,7 @@ from babelray.glossary.locales import serves
 from babelray.glossary.ngrams import NGram, longest_term, ngrams, uncovered
 from babelray.glossary.normalize import Normalized, fold_text, normalize
 from babelray.glossary.protect import Protected, find_protected
+from babelray.glossary.spans import Taken
 from babelray.glossary.terms import Term, TermKind
 
 MAX_SCOPES = 256
@@ -258,13 +260,15 @@ def select(
 
     chosen: list[EnforcedMatch] = []
     contested: list[tuple[EnforcedMatch, ...]] = []
-    taken: list[tuple[int, int]] = []
+    taken = Taken()
     ranked = sorted(matches, key=lambda m: (order(m), m.term.term_id))
-    for match in ranked:
-        if any(match.start < end and start < match.end for start, end in taken):
+    # Equal in everything that decides are neighbours in this order.
+    for _, group in groupby(ranked, key=lambda m: (order(m), m.end)):
+        equal = tuple(group)
+        match = equal[0]
+        if taken.meets(match.start, match.end):
             continue
-        taken.append((match.start, match.end))
-        equal = tuple(m for m in ranked if order(m) == order(match) and m.end == match.end)
+        taken.add(match.start, match.end)
         if len({(m.term.kind, m.term.rendering) for m in equal}) > 1:
             contested.append(equal)
         else:

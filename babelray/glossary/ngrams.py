@@ -10,6 +10,7 @@ from pathlib import Path
 from babelray.glossary.breaks import Span, base_language, sentence_spans, word_spans
 from babelray.glossary.normalize import BREAK, Normalized
 from babelray.glossary.protect import Protected
+from babelray.glossary.spans import Covered
 
 MIN_LONGEST = 3
 """Windows reach at least this many words even if every term of the glossary is shorter."""
@@ -85,17 +86,16 @@ def ngrams(normalized: Normalized, locale: str, longest: int) -> list[NGram]:
 def uncovered(grams: Sequence[NGram], covered: Sequence[Span]) -> list[NGram]:
     """The windows worth looking up by meaning.
 
-    Left out are windows that lie inside an enforced match, windows that begin or end with a function word, and windows
+    Left out are windows that lie inside enforced matches, windows that begin or end with a function word, and windows
     without any letter.
 
     Args:
         grams: Windows of one string.
         covered: Spans of its enforced matches in the original string.
     """
+    matched = Covered(covered)
     return [
         gram
         for gram in grams
-        if not gram.edge_stop
-        and any(char.isalpha() for char in gram.text)
-        and not any(start <= gram.start and gram.end <= end for start, end in covered)
+        if not gram.edge_stop and any(char.isalpha() for char in gram.text) and not matched.holds(gram.start, gram.end)
     ]

@@ -151,6 +151,8 @@ class _Builder:
             self.put(" ", start, end)
 
     def _fold(self, cluster: str) -> str:
+        if "\ud800" <= cluster[0] <= "\udfff":
+            return BREAK  # half of a character: no text, and nothing can be asked about it
         if len(cluster) > 1 or "\uff00" <= cluster <= "\uffef" or "\uf900" <= cluster <= "\ufaff":
             # Full-width Latin, half-width kana and compatibility ideographs have an ordinary twin. NFKC is kept to
             # them: elsewhere it would glue letters to words (`™` gives `TM`).

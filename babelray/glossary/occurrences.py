@@ -10,6 +10,7 @@ from babelray.glossary.inflect.forms import MatchKind, expand
 from babelray.glossary.inflect.rules import language_rules
 from babelray.glossary.normalize import fold_text, normalize
 from babelray.glossary.protect import find_protected
+from babelray.glossary.spans import Taken
 from babelray.glossary.terms import Term, TermKind
 
 
@@ -47,6 +48,7 @@ class OutputText:
             cased: Whether letters must have the rendering's case.
         """
         found: list[Occurrence] = []
+        taken = Taken()
         forms = _forms(rendering, self.locale) if inflected else (rendering,)
         for form in sorted(forms, key=len, reverse=True):
             folded = fold_text(form, self.locale)
@@ -56,8 +58,8 @@ class OutputText:
                 if self._borders.whole_words(at, end):
                     start, stop = self._view.to_original(at, end)
                     surface = self.text[start:stop]
-                    free = all(stop <= o.start or o.end <= start for o in found)
-                    if free and (not cased or same_case(surface, form)):
+                    if not taken.meets(start, stop) and (not cased or same_case(surface, form)):
+                        taken.add(start, stop)
                         found.append(Occurrence(start, stop, surface, form != rendering))
                 at = self._view.text.find(folded, at + 1)
         return sorted(found, key=lambda o: o.start)
