@@ -86,7 +86,12 @@ def test_labels_overrule_the_scorer_and_move_the_threshold(tmp_path):
     command(calibrate.app, "run", "-c", config)
     shown = json.loads(command(calibrate.app, "show", "-c", config, "--json"))
     assert shown["pairs"][0]["threshold"] == decided["moves"][0]["threshold"] < shown["default"]
-    assert "t" in command(calibrate.app, "history", "-c", config)
+    versions = [one["version"] for one in json.loads(command(calibrate.app, "history", "-c", config, "--json"))]
+    assert versions[0] == shown["version"]
+    with pytest.raises(InputError, match="no such calibration to go back to"):
+        command(calibrate.app, "rollback", "-c", config)
+    back = command(calibrate.app, "rollback", "--to", shown["version"], "-c", config)
+    assert back.startswith(f"{shown['version']} in force: en>es")
     # The next backfill is another run, under the new threshold.
     before = {one.record_id: len(one.hints) for one in world.records("es")}
     world.run()
