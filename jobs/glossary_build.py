@@ -25,7 +25,7 @@ from babelray.glossary.generation import (
     terms_digest,
     unpack_forms,
 )
-from babelray.glossary.hints import listed_forms
+from babelray.glossary.listed import listed_forms
 from babelray.glossary.match import terms_of
 from babelray.glossary.terms import Term
 from babelray.glossary.vector_cache import pack_vectors, unpack_vectors

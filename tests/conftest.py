@@ -6,12 +6,18 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from tests.jobs.job_worlds import JobWorld
 
 # A tiny encoder's or FAISS's threads only get into each other's way on a small machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The same examples in every run, so that a red run speaks of the change under test; no time limits.
+# New examples are looked for on purpose: HYPOTHESIS_PROFILE=search python -m pytest -m "not ray and not http" -k PART
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("search", derandomize=False, deadline=None, max_examples=3000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # The account of the tests' own S3 server; set before Ray starts, so that its workers have it too.
 os.environ.update(AWS_ACCESS_KEY_ID="tests", AWS_SECRET_ACCESS_KEY="not-a-secret", AWS_EC2_METADATA_DISABLED="true")
 

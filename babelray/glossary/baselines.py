@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from babelray.glossary.hints import HintIndex, forms_of
+from babelray.glossary.hints import HintIndex
 from babelray.glossary.match import Hint, MatchScope, TermMatcher
 from babelray.glossary.ngrams import ngrams
 from babelray.glossary.normalize import normalize
@@ -33,7 +33,7 @@ class PlainRetrieval:
     def __init__(self, matcher: TermMatcher, index: HintIndex, embedder: Embedder, cache: NGramVectors) -> None:
         self._matcher, self._index = matcher, index
         self._embedder, self._cache = embedder, cache
-        self._owners = forms_of(matcher)[1]
+        self._owners = matcher.listed[1]
 
     def by_sentence(self, texts: Sequence[str], scope: MatchScope, top: int = 5) -> list[list[Hint]]:
         """The `top` terms nearest to each whole string, whatever their cosine.

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from babelray.errors import InputError, IntegrityError
 from babelray.glossary.automaton import FoldedForm
-from babelray.glossary.hints import HintIndex, forms_of
+from babelray.glossary.hints import HintIndex
 from babelray.glossary.inflect.forms import Form, MatchKind
 from babelray.glossary.match import TermMatcher
 from babelray.glossary.terms import Term
@@ -243,7 +243,7 @@ class OpenGlossary:
             return None
         path = self._layout.vectors(matcher.source_locale)
         texts, vectors = unpack_vectors(self._generations.read(self.manifest, path))
-        forms, _ = forms_of(matcher)
+        forms, _ = matcher.listed
         if tuple(texts) != forms:
             raise IntegrityError("stored vectors are of other forms", where=path, fix="build the glossary again")
         return HintIndex(forms, vectors.astype(np.float32))

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from babelray.glossary.match import Hint, MatchScope, StringMatches, TermMatcher
-from babelray.glossary.normalize import fold_text
 from babelray.glossary.spans import Covered, Taken
-from babelray.glossary.terms import Term
 from babelray.glossary.thresholds import Thresholds
 from babelray.glossary.vector_cache import NGramVectors
 from babelray.protocols import Embedder
@@ -18,12 +16,6 @@ from babelray.protocols import Embedder
 Floats = NDArray[np.float32]
 _ROWS = 1024
 """Windows compared at a time: a block of scores of 50,000 forms stays at 200 MB."""
-
-
-def term_forms(term: Term, locale: str) -> tuple[str, ...]:
-    """What of a term is embedded: its listed forms, folded as windows are. Inflected ones are found by form."""
-    forms = (term.source, *term.aliases, *term.surface_forms)
-    return tuple(dict.fromkeys(folded for form in forms if (folded := fold_text(form, locale))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,28 +48,13 @@ class HintIndex:
         return found
 
 
-def forms_of(matcher: TermMatcher) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """The different forms of a matcher's terms, sorted, and whose they are."""
-    return listed_forms(matcher.terms, matcher.source_locale)
-
-
-def listed_forms(terms: Sequence[Term], locale: str) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """The different forms of terms of one source locale, sorted, and the places of their terms."""
-    owners: dict[str, list[int]] = {}
-    for number, term in enumerate(terms):
-        for form in term_forms(term, locale):
-            owners.setdefault(form, []).append(number)
-    forms = tuple(sorted(owners))
-    return forms, tuple(tuple(owners[form]) for form in forms)
-
-
 def build_hint_index(matcher: TermMatcher, embedder: Embedder, cache: NGramVectors) -> HintIndex:
     """Embed the forms of a matcher's terms.
 
     Raises:
         UpstreamError: The embedder failed.
     """
-    forms, _ = forms_of(matcher)
+    forms, _ = matcher.listed
     return HintIndex(forms, cache.of(forms, embedder))
 
 
@@ -85,7 +62,7 @@ class WindowSearch(Protocol):
     """Says which forms windows are similar to."""
 
     def similar(self, windows: Sequence[str], least: float) -> dict[str, list[tuple[int, float]]]:
-        """Window -> forms, by position in `forms_of`, with at least this cosine, best first."""
+        """Window -> forms, by position in `TermMatcher.listed`, with at least this cosine, best first."""
         ...
 
 
@@ -149,7 +126,7 @@ class HintFinder:
         self.thresholds = thresholds
         self.margin = margin
         self._matcher, self._search = matcher, search
-        self._owners = forms_of(matcher)[1]
+        self._owners = matcher.listed[1]
         self._per_ngram = per_ngram
 
     def find(self, strings: Sequence[StringMatches], scope: MatchScope) -> list[tuple[Hint, ...]]:

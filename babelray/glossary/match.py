@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import groupby
 
 from babelray.glossary.automaton import Automaton, FoldedForm, Hit, same_case
@@ -10,10 +11,12 @@ from babelray.glossary.boundaries import Boundaries
 from babelray.glossary.breaks import base_language
 from babelray.glossary.inflect.forms import MatchKind
 from babelray.glossary.inflect.rules import language_rules
+from babelray.glossary.listed import listed_forms
 from babelray.glossary.locales import serves
 from babelray.glossary.ngrams import NGram, longest_term, ngrams, uncovered
 from babelray.glossary.normalize import Normalized, fold_text, normalize
 from babelray.glossary.protect import Protected, find_protected
+from babelray.glossary.sieve import WindowSieve
 from babelray.glossary.spans import Taken
 from babelray.glossary.terms import Term, TermKind
 
@@ -89,7 +92,7 @@ class StringMatches:
         selected: Those that go into the prompt: longest wins, then trust, then specificity; they do not overlap.
         contested: Groups of equally good matches of one span that ask for different renderings. None of them is
             selected: the glossary must decide, nothing is guessed.
-        open_ngrams: Windows that no enforced match covers, ready to be embedded for hints.
+        open_ngrams: Windows that no enforced match covers and that may mean a term, ready to be embedded for hints.
     """
 
     text: str
@@ -121,6 +124,15 @@ class TermMatcher:
         self._context = {
             n: _context_words(t, source_locale) for n, t in enumerate(self.terms) if t.only_with or t.not_with
         }
+
+    @cached_property
+    def listed(self) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+        """The different listed forms of the terms, folded and sorted, and the places of their terms."""
+        return listed_forms(self.terms, self.source_locale)
+
+    @cached_property
+    def _sieve(self) -> WindowSieve:
+        return WindowSieve(self.listed[0], self.source_locale)
 
     def count(self, scope: MatchScope) -> int:
         """Number of terms a scope allows: what the mode is chosen by."""
@@ -160,7 +172,8 @@ class TermMatcher:
         grams: tuple[NGram, ...] = ()
         if with_ngrams:
             windows = ngrams(view, self.source_locale, self.longest)
-            grams = tuple(uncovered(windows, [(m.start, m.end) for m in found]))
+            left = uncovered(windows, [(m.start, m.end) for m in found])
+            grams = tuple(gram for gram in left if self._sieve.keeps(gram))
         return StringMatches(text, protected, view, tuple(found), selected, contested, grams)
 
     def _allow(self, scope: MatchScope) -> frozenset[int]:

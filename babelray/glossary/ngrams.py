@@ -28,6 +28,7 @@ class NGram:
         start, end: Its span in the original string.
         words: Number of words.
         edge_stop: Whether its first or last word is a function word of the language.
+        content: Its words without function words.
     """
 
     text: str
@@ -35,6 +36,7 @@ class NGram:
     end: int
     words: int
     edge_stop: bool
+    content: tuple[str, ...]
 
 
 @cache
@@ -42,6 +44,12 @@ def stop_words(language: str) -> frozenset[str]:
     """Function words of a base language; empty for a language without a list."""
     lists = json.loads((Path(__file__).parent / "stopwords.json").read_text(encoding="utf-8"))
     return frozenset(lists.get(language, "").split())
+
+
+def content_words(words: Iterable[str], locale: str) -> tuple[str, ...]:
+    """Folded words without the function words of their language."""
+    stops = stop_words(base_language(locale))
+    return tuple(word for word in words if word not in stops)
 
 
 def longest_term(sources: Iterable[str], locale: str) -> int:
@@ -70,6 +78,7 @@ def ngrams(normalized: Normalized, locale: str, longest: int) -> list[NGram]:
     stops = stop_words(base_language(locale))
     text = normalized.text
     words = word_spans(text, locale)
+    texts = [text[start:end] for start, end in words]
     found: list[NGram] = []
     for first, (start, _) in enumerate(words):
         for count in range(1, longest + 1):
@@ -77,9 +86,9 @@ def ngrams(normalized: Normalized, locale: str, longest: int) -> list[NGram]:
             if last >= len(words) or (count > 1 and not _JOINED.fullmatch(text, words[last - 1][1], words[last][0])):
                 break
             end = words[last][1]
-            edges = (text[start : words[first][1]], text[words[last][0] : end])
-            span = normalized.to_original(start, end)
-            found.append(NGram(text[start:end], *span, count, any(edge in stops for edge in edges)))
+            edge_stop = texts[first] in stops or texts[last] in stops
+            content = tuple(word for word in texts[first : last + 1] if word not in stops)
+            found.append(NGram(text[start:end], *normalized.to_original(start, end), count, edge_stop, content))
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from babelray.glossary.protect import Protected, ProtectedKind
 
-_LINES = re.compile(r"(?:\r?\n|\\n)+")
+_LINES = re.compile(r"(?:\r?\n|(?:\\r)?\\n)+")
 Span = tuple[int, int]
 
 
@@ -42,10 +42,11 @@ def segments(text: str, protected: Sequence[Protected]) -> list[Span]:
 
 
 def has_words(text: str, protected: Sequence[Protected]) -> bool:
-    """Whether anything but protected spans has a letter."""
+    """Whether anything but protected spans and line breaks has a letter; the n of an escaped break is none."""
     done = 0
+    rest = []
     for one in protected:
-        if any(map(str.isalpha, text[done : one.start])):
-            return True
+        rest.append(text[done : one.start])
         done = one.end
-    return any(map(str.isalpha, text[done:]))
+    rest.append(text[done:])
+    return any(character.isalpha() for part in rest for character in _LINES.sub("", part))

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from babelray.glossary.backlog import read_entries
-from babelray.glossary.hints import HintIndex, forms_of
+from babelray.glossary.hints import HintIndex
 from babelray.glossary.localizing import Localizer
 from babelray.glossary.modes import RetrievalMode
 from babelray.glossary.payload import Payload
@@ -106,7 +106,7 @@ class EmbedWindows:
         self._least = min(targets) - settings.localization.hints.margin
 
     def _index(self, locale: str) -> HintIndex:
-        forms, _ = forms_of(self._plan.matcher(self._store, locale))
+        forms, _ = self._plan.matcher(self._store, locale).listed
         return HintIndex(forms, self._cache.of(forms, self._embedder))
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class EmbedWindows:
 
 def read_hits(store: Store, plan: BackfillPlan, locale: str) -> dict[str, list[tuple[int, float]]]:
     """Window -> forms of one source locale's terms that it is similar to, best first."""
-    forms, _ = forms_of(plan.matcher(store, locale))
+    forms, _ = plan.matcher(store, locale).listed
     numbers = {form: number for number, form in enumerate(forms)}
     found: dict[str, list[tuple[int, float]]] = {}
     for partition in plan.partitions:

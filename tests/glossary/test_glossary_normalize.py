@@ -99,7 +99,7 @@ def test_uncovered_windows_are_what_meaning_is_asked_about():
     grams = ngrams(projected(text), "en", 2)
     left = uncovered(grams, [(9, 14)])
     assert [g.text for g in left] == ["open"]
-    assert NGram("the image", 5, 14, 2, True) in grams
+    assert NGram("the image", 5, 14, 2, True, ("image",)) in grams
     assert text[left[0].start : left[0].end] == "Open"
 
 

@@ -45,7 +45,16 @@ def test_pieces_are_disjoint_rising_and_trimmed(text):
 
 @pytest.mark.parametrize(
     ("text", "worded"),
-    [("", False), ("42 %", False), ("{name}", False), ("<b>{x}</b> – 3", False), ("{name}!a", True), ("保存", True)],
+    [
+        ("", False),
+        ("42 %", False),
+        ("{name}", False),
+        ("<b>{x}</b> – 3", False),
+        ("{name}!a", True),
+        ("保存", True),
+        (r"\n", False),
+        (r"{a}\n\r\n", False),
+    ],
 )
 def test_a_string_of_placeholders_alone_has_no_words(text, worded):
     assert has_words(text, find_protected(text)) is worded

@@ -11,7 +11,7 @@ from babelray.config import HashSettings
 from babelray.errors import InputError, IntegrityError
 from babelray.glossary.approving import approve
 from babelray.glossary.baselines import PlainRetrieval
-from babelray.glossary.hints import HintFinder, HintIndex, LiveSearch, StoredSearch, build_hint_index, forms_of
+from babelray.glossary.hints import HintFinder, HintIndex, LiveSearch, StoredSearch, build_hint_index
 from babelray.glossary.match import MatchScope, TermMatcher
 from babelray.glossary.store import open_glossaries
 from babelray.glossary.terms import Term
@@ -120,7 +120,7 @@ def test_similar_forms_are_those_of_the_plain_product(seed, least):
 
 def test_forms_are_folded_and_shared():
     terms = [term("a", "Node"), term("b", "node", locale="de"), term("c", "Pod", aliases=("NODE",))]
-    assert forms_of(TermMatcher(terms, "en")) == (("node", "pod"), ((0, 1, 2), (2,)))
+    assert TermMatcher(terms, "en").listed == (("node", "pod"), ((0, 1, 2), (2,)))
 
 
 class TestVectors:
