@@ -4,8 +4,11 @@ Tantivy never tokenizes: the same function makes the terms at build and at query
 field; nothing is stored. Word statistics are those of the whole segment, whatever the scope.
 """
 
+import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +29,9 @@ tantivy: Any = _tantivy
 FieldName = Literal["text", "general", "title", "section", "exact"]
 WRITER_BYTES = 128 * 2**20
 """Memory of the writer before it flushes."""
+
+_REMOVALS = 100
+"""Attempts to remove the folder of links, 5 ms apart."""
 
 UNFILTERED = LexicalFilter(classes=None, blocked=(), admitted=(), as_of=None)
 """For who takes the rows outside the scope out afterwards."""
@@ -210,11 +216,26 @@ class LexicalBuilder:
         return sorted(path for path in self._folder.iterdir() if path.suffix != ".lock")
 
 
+@contextmanager
+def _short_lived_folder() -> Iterator[Path]:
+    """A folder that is gone afterwards, though a thread of Tantivy may once more put its lock file there meanwhile."""
+    folder = Path(tempfile.mkdtemp(prefix="babelray-lexical-"))
+    try:
+        yield folder
+    finally:
+        for _ in range(_REMOVALS):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
+            time.sleep(0.005)
+
+
 class SegmentLexical:
     """The word index of one segment, opened for search.
 
     Tantivy makes a lock file where it opens an index. Published folders are never written to, so it is given a
-    private folder of links instead.
+    private folder of links instead, and only for as long as opening takes: everything is mapped by then, and a process
+    that is killed later leaves nothing behind.
 
     Args:
         files: The files of the index.
@@ -225,15 +246,19 @@ class SegmentLexical:
     """
 
     def __init__(self, files: Sequence[Path], rows: int) -> None:
-        self._links = tempfile.TemporaryDirectory(prefix="babelray-lexical-")
-        for path in files:
-            (Path(self._links.name) / path.name).symlink_to(path.resolve())
         where = files[0].parent if files else None
-        try:
-            self._index = tantivy.Index.open(self._links.name)
-            self._searcher = self._index.searcher()
-        except (ValueError, OSError) as error:
-            raise IntegrityError("not a word index that Tantivy can open", where=where, got=str(error)[:200]) from error
+        with _short_lived_folder() as links:
+            for path in files:
+                (links / path.name).symlink_to(path.resolve())
+            try:
+                self._index = tantivy.Index.open(str(links))
+                # No thread may look for commits: there are none, and the folder is about to go.
+                self._index.config_reader(reload_policy="manual")
+                self._searcher = self._index.searcher()
+            except (ValueError, OSError) as error:
+                raise IntegrityError(
+                    "not a word index that Tantivy can open", where=where, got=str(error)[:200]
+                ) from error
         self._schema = self._index.schema
         if self._searcher.num_docs != rows:
             raise IntegrityError(

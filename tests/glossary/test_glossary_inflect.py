@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from babelray.glossary.inflect.forms import MatchKind, expand
@@ -209,6 +209,7 @@ def test_every_rule_file_is_valid_and_its_bans_ban_something(language):
 
 
 @given(st.text(max_size=30), st.sampled_from(["en", "de", "es", "ru", "ja", "xx"]))
+@example("alter  Knoten", "de")
 def test_property_any_term_expands_to_at_least_itself(source, locale):
     if source.strip():
         made = forms(source, locale)

@@ -1,3 +1,5 @@
+import tempfile
+
 import numpy as np
 import pytest
 
@@ -158,6 +160,20 @@ def test_a_published_folder_is_not_written_to(tmp_path):
     before = sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir())
     assert SegmentLexical(files, 1).search(query_parts("pods", ["en"]), UNFILTERED, 1).rows.size == 1
     assert sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir()) == before
+
+
+def test_an_open_index_leaves_nothing_behind(tmp_path, monkeypatch):
+    scratch, folder = tmp_path / "scratch", tmp_path / "lexical"
+    scratch.mkdir()
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    builder = LexicalBuilder(folder)
+    builder.add(lexical_row(*PAGES[0]))
+    opened = [SegmentLexical(builder.close(), 1)]
+    for _ in range(20):
+        opened.append(SegmentLexical([path for path in folder.iterdir() if path.suffix != ".lock"], 1))
+    assert not list(scratch.iterdir())
+    assert all(one.search(query_parts("pods", ["en"]), UNFILTERED, 1).rows.size == 1 for one in opened)
 
 
 def test_damage_is_named(tmp_path):

@@ -21,7 +21,7 @@ def inflect(text: str, rules: LanguageRules, part_of_speech: str = "") -> list[F
         rules: Of its language.
         part_of_speech: From the glossary; empty allows all that the rules offer.
     """
-    words = text.split(" ")
+    words = text.split()
     pos = _allowed(part_of_speech)
     if rules.phrase == "whole" or len(words) == 1:
         forms = _single(text, rules, pos)

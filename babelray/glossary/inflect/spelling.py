@@ -86,7 +86,7 @@ def is_initialism(short: str, words: str) -> bool:
 def spelled_otherwise(text: str, rules: LanguageRules | None) -> list[tuple[str, str]]:
     """Variants of a citation form with their rule, without the form itself."""
     found: list[tuple[str, str]] = []
-    words = text.split(" ")
+    words = text.split()
     particles = rules.particles if rules else ()
     if "-" in text.strip("-"):
         found.append((text.replace("-", ""), "hyphen_closed"))
