@@ -5,7 +5,7 @@ A store on this machine's own disk needs no copy; its files are verified in plac
 
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -28,7 +28,9 @@ class HasFiles(Protocol):
         ...
 
 
-def materialize(store: Store, layout: SegmentLayout, record: HasFiles, cache: Path) -> Path:
+def materialize(
+    store: Store, layout: SegmentLayout, record: HasFiles, cache: Path, only: Collection[str] | None = None
+) -> Path:
     """A local folder with the verified files of a segment.
 
     Every byte is read and compared on every call: a file may have changed since it was verified last, and reading it
@@ -39,19 +41,21 @@ def materialize(store: Store, layout: SegmentLayout, record: HasFiles, cache: Pa
         layout: Its folder there.
         record: Its files with checksums.
         cache: Folder for copies, used if the store is not on this machine.
+        only: Relative paths of the files that are needed; `None`: all.
 
     Raises:
         IntegrityError: A file is missing or is not what its checksum says.
     """
     root = store.local_path(layout.root)
+    needed = {relative: one for relative, one in sorted(record.files.items()) if only is None or relative in only}
     if root is not None:
-        for relative, one in sorted(record.files.items()):
+        for relative, one in needed.items():
             verify_file(root / relative, one)
         return root
     # Named by the files, not by the content: a segment built twice has equal content in other files.
     folder = cache / "segments" / digest_of({relative: one.sha256 for relative, one in record.files.items()})
     with _only_one(folder):
-        for relative, one in sorted(record.files.items()):
+        for relative, one in needed.items():
             if not _is_intact(folder / relative, one):
                 _fetch(store, f"{layout.root}/{relative}", folder / relative, one)
     return folder

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from babelray.errors import IntegrityError
 from babelray.index.access import CompiledScope
-from babelray.index.open_segment import OpenSegment
 from babelray.index.reader import Hit, OpenGeneration
+from babelray.index.segment_tables import SegmentTables
 from babelray.keys import ModelKey
 
 Ints = NDArray[np.int32]
@@ -125,7 +125,7 @@ def _numbers(table: pa.Table, name: str, dtype: Any) -> NDArray[Any]:
     return np.asarray(table[name].to_numpy()).astype(dtype)
 
 
-def _blocks(segment: OpenSegment, row: int) -> tuple[list[str], list[str], Ints]:
+def _blocks(segment: SegmentTables, row: int) -> tuple[list[str], list[str], Ints]:
     """Language, kind and section number of each block; sections are numbered as they first occur."""
     blocks = segment.documents["blocks"][row].values
     if blocks is None:

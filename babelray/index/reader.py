@@ -20,9 +20,11 @@ from babelray.index.generations import Catalog
 from babelray.index.layout import LAYOUT
 from babelray.index.lexical import LexicalPart
 from babelray.index.manifest import Manifest, read_manifest
-from babelray.index.open_segment import ChunkRecord, OpenSegment
+from babelray.index.open_segment import OpenSegment
+from babelray.index.segment_search import DenseQuestion, LocalSearch, SegmentQuestion, SegmentSearch, WordQuestion
+from babelray.index.segment_tables import TABLE_FILES, ChunkRecord, SegmentTables
 from babelray.index.store import Store
-from babelray.index.vectors import Floats, Found, Rows
+from babelray.index.vectors import Floats, Rows
 from babelray.keys import ModelKey
 
 
@@ -48,14 +50,19 @@ class OpenGeneration:
         store: Where its access table lies.
         manifest: Of the generation.
         segments: Opened, in the manifest's order.
+        search: Searches their indexes.
 
     Attributes:
+        search: As given.
         violations: Rows outside a scope that came out of an index and were withheld; anything but 0 is an alarm.
     """
 
-    def __init__(self, store: Store, manifest: Manifest, segments: Sequence[OpenSegment]) -> None:
+    def __init__(
+        self, store: Store, manifest: Manifest, segments: Sequence[SegmentTables], search: SegmentSearch
+    ) -> None:
         self.manifest = manifest
         self.segments = tuple(segments)
+        self.search = search
         self.violations = 0
         self._lock = Lock()
         self._store = store
@@ -114,8 +121,7 @@ class OpenGeneration:
                 allowed=f"finite float32 ({self.key.dimension},)",
             )
         query = np.ascontiguousarray(vector, dtype=np.float32)
-        plan = self.manifest.vectors.plan
-        return self._gather(scope, k, lambda segment: segment.search_dense(query, scope, k, plan))
+        return self._gather(DenseQuestion(query, self.manifest.vectors.plan), scope, k)
 
     def search_lexical(self, parts: Sequence[LexicalPart], scope: CompiledScope, k: int) -> list[Hit]:
         """The k best chunks by words that the scope allows.
@@ -128,7 +134,7 @@ class OpenGeneration:
         Raises:
             AccessDenied: A row outside the scope came out of the index; nothing is returned.
         """
-        return self._gather(scope, k, lambda segment: segment.search_lexical(parts, scope, k))
+        return self._gather(WordQuestion(tuple(parts)), scope, k)
 
     def records(self, hits: Sequence[Hit], scope: CompiledScope) -> list[ChunkRecord]:
         """What hits show of their chunks and documents, checked against the scope again.
@@ -157,10 +163,9 @@ class OpenGeneration:
         with self._counted():
             self.segments[segment].access.check(rows, scope)
 
-    def _gather(self, scope: CompiledScope, k: int, search: Callable[[OpenSegment], Found]) -> list[Hit]:
+    def _gather(self, question: SegmentQuestion, scope: CompiledScope, k: int) -> list[Hit]:
         hits: list[Hit] = []
-        for number, segment in enumerate(self.segments):
-            found = search(segment)
+        for number, found in enumerate(self.search.search(question, scope, k)):
             self.check(number, found.rows, scope)
             hits += [Hit(number, int(row), float(score)) for row, score in zip(found.rows, found.scores, strict=True)]
         return sorted(hits, key=lambda hit: (-hit.score, hit.segment, hit.row))[:k]
@@ -176,7 +181,7 @@ class OpenGeneration:
 
 
 def open_generation(store: Store, index: str, generation: str | None, cache: Path, threads: int = 1) -> OpenGeneration:
-    """Open a generation for searching.
+    """Open a generation for searching in this process.
 
     Args:
         store: Where the index lies.
@@ -189,11 +194,66 @@ def open_generation(store: Store, index: str, generation: str | None, cache: Pat
         InputError: There is no such generation, or none is published.
         IntegrityError: A file is missing or is not what its checksum says.
     """
-    wanted = generation if generation is not None else Catalog(store, index).current().generation
-    layout = LAYOUT.index(index).generation(wanted)
-    manifest = read_manifest(store, layout)
+    manifest = find_manifest(store, index, generation)
+    segments = list(open_segments(store, manifest, cache, threads).values())
+    return OpenGeneration(store, manifest, segments, LocalSearch(segments))
+
+
+def open_elsewhere(
+    store: Store, index: str, generation: str | None, cache: Path, search: Callable[[Manifest], SegmentSearch]
+) -> OpenGeneration:
+    """Open the tables of a generation whose indexes others hold.
+
+    Args:
+        store: Where the index lies.
+        index: Its name.
+        generation: Its id; `None` opens the published one.
+        cache: Local folder for copies of tables whose store is not local.
+        search: Makes what asks the others.
+
+    Raises:
+        InputError: There is no such generation, or none is published.
+        IntegrityError: A file is missing or is not what its checksum says.
+    """
+    manifest = find_manifest(store, index, generation)
+    layout = LAYOUT.index(index).generation(manifest.generation)
     segments = []
     for record in manifest.segments:
+        folder = materialize(store, layout.segment(record.name), record, cache, only=TABLE_FILES)
+        segments.append(SegmentTables(record.name, folder, manifest.model_key.dimension))
+    return OpenGeneration(store, manifest, segments, search(manifest))
+
+
+def find_manifest(store: Store, index: str, generation: str | None) -> Manifest:
+    """The manifest of a generation; `None` means the published one.
+
+    Raises:
+        InputError: There is no such generation, or none is published.
+    """
+    wanted = generation if generation is not None else Catalog(store, index).current().generation
+    return read_manifest(store, LAYOUT.index(index).generation(wanted))
+
+
+def open_segments(
+    store: Store, manifest: Manifest, cache: Path, threads: int = 1, numbers: Sequence[int] | None = None
+) -> dict[int, OpenSegment]:
+    """Open segments of a generation with their indexes, by position in the manifest.
+
+    Args:
+        store: Where the index lies.
+        manifest: Of the generation.
+        cache: Local folder for copies of segments whose store is not local.
+        threads: OpenMP threads of one vector search.
+        numbers: Positions; `None` opens all.
+
+    Raises:
+        IntegrityError: A file is missing or is not what its checksum says.
+    """
+    layout = LAYOUT.index(manifest.index).generation(manifest.generation)
+    opened = {}
+    for number in range(len(manifest.segments)) if numbers is None else numbers:
+        record = manifest.segments[number]
         folder = materialize(store, layout.segment(record.name), record, cache)
-        segments.append(OpenSegment(record.name, folder, list(record.files), manifest.model_key.dimension, threads))
-    return OpenGeneration(store, manifest, segments)
+        dimension = manifest.model_key.dimension
+        opened[number] = OpenSegment(record.name, folder, list(record.files), dimension, threads)
+    return opened

@@ -110,7 +110,7 @@ class Searcher:
             if not variants or channel is Channel.DENSE:
                 continue
             asked = partial(self._words, channel, variants, languages, compiled, depth[channel], clock)
-            if self._rows >= ROWS_WORTH_THREADS:
+            if self._generation.search.concurrent or self._rows >= ROWS_WORTH_THREADS:
                 tasks[channel] = self._pool.submit(asked)
             else:
                 found[channel] = asked()

@@ -10,6 +10,7 @@ from babelray.index.access import AccessValues
 from babelray.index.access_store import register_classes
 from babelray.index.open_segment import OpenSegment
 from babelray.index.reader import OpenGeneration
+from babelray.index.segment_search import LocalSearch
 from babelray.index.segments import SegmentWriter
 from babelray.index.shards import EmbeddedShard
 from babelray.index.vector_report import PlanStep, SearchPlan
@@ -131,4 +132,4 @@ def open_world(store, root, rng, kind="flat", plan=None, segments=2, documents=1
     manifest = SimpleNamespace(
         index="main", generation="g1", model_key=KEY, vectors=SimpleNamespace(plan=plan or SearchPlan())
     )
-    return OpenGeneration(store, manifest, opened), corpora
+    return OpenGeneration(store, manifest, opened, LocalSearch(opened)), corpora

@@ -7,6 +7,7 @@ from babelray.index.access import AccessScope, AccessValues
 from babelray.index.access_store import register_classes
 from babelray.index.document_sentences import read_document_sentences
 from babelray.index.reader import Hit, OpenGeneration
+from babelray.index.segment_search import LocalSearch
 from babelray.index.shards import EmbeddedShard
 from babelray.index.store import open_store
 from babelray.text.types import Block, BlockKind, Chunk, Document, PreparedDocument, Sentence
@@ -72,7 +73,7 @@ def scope_of(generation, **changes):
 
 def test_everything_of_a_document_is_read(store, tmp_path):
     segment, vectors, sentence_vectors = build(store, tmp_path)
-    generation = OpenGeneration(store, Manifest, [segment])
+    generation = OpenGeneration(store, Manifest, [segment], LocalSearch([segment]))
     read = read_document_sentences(generation, Hit(0, 1, 0.0), scope_of(generation))
     assert (read.segment, read.document, read.doc_id, read.key, len(read)) == (0, 0, "d", KEY, 5)
     assert [read.text[start:end] for start, end in zip(read.starts, read.ends, strict=True)] == [
@@ -91,7 +92,7 @@ def test_everything_of_a_document_is_read(store, tmp_path):
 
 def test_what_has_no_vector_is_zero_and_said_so(store, tmp_path):
     segment, _, _ = build(store, tmp_path, refused=(3,), chunk_refused=(1,))
-    generation = OpenGeneration(store, Manifest, [segment])
+    generation = OpenGeneration(store, Manifest, [segment], LocalSearch([segment]))
     read = read_document_sentences(generation, Hit(0, 0, 0.0), scope_of(generation))
     assert (read.has_vector.tolist(), read.parent_has_vector.tolist()) == (
         [True, True, True, False, True],
@@ -102,7 +103,7 @@ def test_what_has_no_vector_is_zero_and_said_so(store, tmp_path):
 
 def test_a_document_outside_the_scope_is_refused_and_counted(store, tmp_path):
     segment, _, _ = build(store, tmp_path)
-    generation = OpenGeneration(store, Manifest, [segment])
+    generation = OpenGeneration(store, Manifest, [segment], LocalSearch([segment]))
     with pytest.raises(AccessDenied, match="withheld"):
         read_document_sentences(generation, Hit(0, 0, 0.0), scope_of(generation, tenant_id="b"))
     assert generation.violations == 1
@@ -147,6 +148,6 @@ def test_tables_that_disagree_are_refused(store, tmp_path, table, column, value,
         table,
         damaged.set_column(field, damaged.schema.field(column), pa.array(values, damaged.schema.field(column).type)),
     )
-    generation = OpenGeneration(store, Manifest, [segment])
+    generation = OpenGeneration(store, Manifest, [segment], LocalSearch([segment]))
     with pytest.raises(IntegrityError, match=message):
         read_document_sentences(generation, Hit(0, 0, 0.0), scope_of(generation))

@@ -214,7 +214,7 @@ def test_a_deletion_is_in_force_after_the_refresh_and_undone_by_the_restore(tmp_
 def test_an_index_without_an_access_table_shows_nothing(tmp_path):
     _, generation, _, scope = small_world(tmp_path)
     empty = open_store(str(tmp_path / "other"))
-    blind = OpenGeneration(empty, generation.manifest, generation.segments)
+    blind = OpenGeneration(empty, generation.manifest, generation.segments, generation.search)
     assert blind.access_revision == "empty"
     assert blind.search_lexical(WORDS, blind.compile(scope), 10) == []
 

@@ -8,6 +8,7 @@ from babelray.errors import AccessDenied, InputError, IntegrityError
 from babelray.index.access import AccessScope, AccessValues
 from babelray.index.access_store import register_classes
 from babelray.index.reader import Hit, OpenGeneration
+from babelray.index.segment_search import LocalSearch
 from babelray.index.store import open_store
 from babelray.retrieval.citations import Citation, Preview, cite, cite_spans, verify
 from babelray.text.types import Block, BlockKind, Chunk, Cut, Document, PreparedDocument, Sentence
@@ -54,7 +55,7 @@ def generation(store, tmp_path):
     segment, _ = write_segment(
         tmp_path / "0000", [(documents, embedded(np.random.default_rng(0), documents))], class_of
     )
-    return OpenGeneration(store, Manifest, [segment])
+    return OpenGeneration(store, Manifest, [segment], LocalSearch([segment]))
 
 
 @pytest.fixture
