@@ -48,14 +48,17 @@ def up(
     from ray import serve
 
     from jobs.cluster import connect
-    from serve.app import Endpoint
+    from serve.app import build
 
     connect(settings)
     listening = port or int(http.get("port", 8000))
     serve.start(http_options={"host": address, "port": listening}, proxy_location="HeadOnly")
-    deployment = {name: value for name, value in application["deployments"][0].items() if name != "name"}
+    deployments = {
+        one["name"]: {name: value for name, value in one.items() if name != "name"}
+        for one in application.get("deployments", [])
+    }
     serve.run(
-        Endpoint.options(**deployment).bind(str(settings_path.resolve())),
+        build({"config": str(settings_path.resolve())}, deployments),
         name=application["name"],
         route_prefix=application.get("route_prefix", "/"),
     )

@@ -1,7 +1,10 @@
 """The Serve application: `serve.app:build` in Serve's configuration, with the path of the settings as its argument."""
 
+import asyncio
 import logging
 import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +14,14 @@ from ray import serve
 from ray.serve import Application
 
 from babelray.config import Settings, load_settings
+from babelray.errors import BabelrayError
+from babelray.index.vectors import Found
 from serve.identity import check_address, identity_of
 from serve.metrics import Metrics
 from serve.routes import Endpoint as Routes
 from serve.routes import create_app
-from serve.service import Service
+from serve.service import Service, served_settings
+from serve.shards import Ask, ServeHandle, ShardGroup, ShardQuestion
 
 logger = logging.getLogger(__name__)
 
@@ -33,13 +39,17 @@ class _Endpoint:
 
     Args:
         config: Path of the settings; every node has it.
+        shards: Handles of the shard groups, if the indexes are spread over some.
     """
 
-    def __init__(self, config: str) -> None:
+    def __init__(self, config: str, shards: Sequence[Any]) -> None:
         settings = load_settings(Path(config))
         if settings.serving.auth is None:
             check_address(_listening_host())
-        self._replica = Replica(settings)
+        asks = [ServeHandle(one) for one in shards]
+        # In a thread: this runs in an event loop, where nobody may wait for the answer of another deployment.
+        with ThreadPoolExecutor(1) as opening:
+            self._replica = opening.submit(_open, settings, asks).result()
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         """The routes, once everything is open."""
@@ -56,8 +66,74 @@ class _Endpoint:
             replica.close()
 
 
+class _Shard:
+    """One shard group.
+
+    Args:
+        config: Path of the settings; every node has it.
+        group: Its number.
+    """
+
+    def __init__(self, config: str, group: int) -> None:
+        settings = load_settings(Path(config))
+        self._group = ShardGroup(served_settings(settings), group, settings.serving.shard_groups)
+        self._group.refresh()
+        self._pool = ThreadPoolExecutor(settings.serving.concurrency, thread_name_prefix="shard")
+        self._watch = Repeated(self._group.refresh, settings.serving.refresh_seconds)
+
+    async def ready(self) -> None:
+        """Answered once everything is open."""
+
+    async def answer(self, asked: ShardQuestion) -> list[tuple[int, Found]]:
+        """What `ShardGroup.answer` says."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._group.answer, asked)
+
+    def check_health(self) -> None:
+        """Raises if the thread that looks for new generations is gone."""
+        self._watch.check()
+
+    def __del__(self) -> None:
+        """End the thread."""
+        watch = getattr(self, "_watch", None)
+        if watch is not None:
+            watch.close()
+
+
 Endpoint: Any = serve.deployment(name="Endpoint")(serve.ingress()(_Endpoint))
 """The deployment; `options` and `bind` are Serve's."""
+Shard: Any = serve.deployment(name="Shard", max_ongoing_requests=64)(_Shard)
+
+
+class Repeated:
+    """Calls something again and again in a thread of its own; an error is logged and does not end it.
+
+    Args:
+        call: What to do.
+        seconds: Between two calls.
+    """
+
+    def __init__(self, call: Callable[[], None], seconds: float) -> None:
+        self._call, self._seconds = call, seconds
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="generations", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raises RuntimeError if the thread is gone."""
+        if not self._thread.is_alive():
+            raise RuntimeError("the thread that looks for new generations is gone")
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._seconds):
+            try:
+                self._call()
+            except (BabelrayError, OSError):
+                logger.exception("new generations could not be looked for")
 
 
 class Replica:
@@ -65,35 +141,32 @@ class Replica:
 
     Args:
         settings: Of the endpoint.
+        shards: Ask the shard groups, if the indexes are spread over some.
 
     Raises:
         BabelrayError: An index cannot be opened, or a key file cannot be used.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, shards: Sequence[Ask] = ()) -> None:
         self._metrics = Metrics()
-        self.service = Service(settings, self._metrics)
+        self.service = Service(settings, self._metrics, shards)
         self.app = create_app(Routes(self.service, identity_of(settings.serving), settings.serving, self._metrics))
-        self._ended = threading.Event()
-        self._watcher = threading.Thread(
-            target=self._watch, args=(settings.serving.refresh_seconds,), name="generations", daemon=True
-        )
-        self._watcher.start()
+        self._watch = Repeated(self.service.refresh, settings.serving.refresh_seconds)
 
     def check(self) -> None:
         """Raises RuntimeError if new generations are no longer looked for."""
-        if not self._watcher.is_alive():
-            raise RuntimeError("the thread that looks for new generations is gone")
+        self._watch.check()
 
     def close(self) -> None:
         """End the thread and let running searches go on to their end."""
-        self._ended.set()
-        self._watcher.join()
+        self._watch.close()
         self.service.close()
 
-    def _watch(self, seconds: float) -> None:
-        while not self._ended.wait(seconds):
-            self.service.refresh()
+
+def _open(settings: Settings, shards: Sequence[ServeHandle]) -> Replica:
+    for one in shards:
+        one.wait()
+    return Replica(settings, shards)
 
 
 def _listening_host() -> str:
@@ -106,11 +179,19 @@ def _listening_host() -> str:
     return host
 
 
-def build(args: dict[str, Any]) -> Application:
+def build(args: dict[str, Any], options: Mapping[str, dict[str, Any]] | None = None) -> Application:
     """The application that Serve's configuration names.
 
     Args:
         args: `config`: path of the settings.
+        options: Of deployments, by name; where Serve reads its configuration itself it puts them over these.
     """
-    bound: Application = Endpoint.bind(Arguments.model_validate(args).config)
+    config = Arguments.model_validate(args).config
+    groups = load_settings(Path(config)).serving.shard_groups
+    own = options or {}
+    names = [f"Shard{number}" for number in range(groups)]
+    shards = [
+        Shard.options(**{"name": name, **own.get(name, {})}).bind(config, group) for group, name in enumerate(names)
+    ]
+    bound: Application = Endpoint.options(**own.get("Endpoint", {})).bind(config, shards)
     return bound

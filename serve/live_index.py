@@ -2,16 +2,17 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from babelray.config import Settings
 from babelray.errors import BabelrayError, InputError
 from babelray.index.access import AccessScope
 from babelray.index.generations import Catalog
-from babelray.index.reader import open_generation
+from babelray.index.reader import OpenGeneration, open_elsewhere, open_generation
 from babelray.index.store import open_store
 from babelray.protocols import Embedder
 from babelray.retrieval.engine import Parts, Retriever
@@ -19,6 +20,7 @@ from babelray.retrieval.request import Request
 from models.retrieval_parts import build_parts
 from serve.encoding import JoinedEmbedder
 from serve.metrics import Metrics
+from serve.shards import Ask, ShardedSearch
 
 logger = logging.getLogger(__name__)
 
@@ -60,15 +62,20 @@ class LiveIndex:
         name: Index.
         settings: Of its store, model and retrieval.
         metrics: Told of swaps and refusals.
+        shards: Ask the shard groups; without any, all segments are opened here.
+        timeout: Seconds that a shard group has for an answer.
 
     Raises:
         InputError: Nothing is published.
         BabelrayError: The published generation cannot be served, and there is no older one to go on with.
     """
 
-    def __init__(self, name: str, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self, name: str, settings: Settings, metrics: Metrics, shards: Sequence[Ask] = (), timeout: float = 10.0
+    ) -> None:
         self.name, self.settings = name, settings
         self._metrics = metrics
+        self._shards, self._timeout = tuple(shards), timeout
         self._store = open_store(settings.store)
         self.catalog = Catalog(self._store, name)
         self._swap = threading.Lock()
@@ -136,8 +143,15 @@ class LiveIndex:
         """End; searches that still run are let go on."""
         self._live.retire()
 
+    def _open(self, generation: str) -> OpenGeneration:
+        cache = self.settings.cache_dir
+        if not self._shards:
+            return open_generation(self._store, self.name, generation, cache)
+        search = partial(ShardedSearch, self._shards, timeout=self._timeout)
+        return open_elsewhere(self._store, self.name, generation, cache, search)
+
     def _load(self, generation: str, before: "_Live | None") -> _Live:
-        opened = open_generation(self._store, self.name, generation, self.settings.cache_dir)
+        opened = self._open(generation)
         if before is not None and before.parts.embedder is not None and opened.key == before.parts.embedder.key:
             # The same model, names and translators: a second copy in memory would serve nobody.
             parts = before.parts

@@ -5,7 +5,7 @@ import json
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
@@ -29,6 +29,7 @@ from models.localizers.registry import build_localizer, glossary_versions, load_
 from serve.live_index import LiveIndex, find_index
 from serve.metrics import Metrics
 from serve.schemas import Answer, EmbeddingsBody, FeedbackBody, LocalizeBody, MatchBody, RetrieveBody
+from serve.shards import Ask
 
 logger = logging.getLogger(__name__)
 
@@ -44,17 +45,17 @@ class Service:
     Args:
         settings: Indexes, identity, limits.
         metrics: Counts and times.
+        shards: Ask the shard groups; without any, all segments are opened here.
 
     Raises:
         BabelrayError: An index cannot be opened.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics, shards: Sequence[Ask] = ()) -> None:
         self.settings, self.metrics = settings, metrics
-        wanted = settings.serving.indexes
-        own = {one.name: load_settings(one.config) if one.config else settings for one in wanted}
+        timeout = settings.serving.deadline_seconds
         self.indexes = {
-            name: LiveIndex(name, one, metrics) for name, one in (own or {settings.index: settings}).items()
+            name: LiveIndex(name, one, metrics, shards, timeout) for name, one in served_settings(settings).items()
         }
         self._asked = 0
         self._localizers: dict[str, Localizer] = {}
@@ -283,6 +284,16 @@ class Service:
             fresh = violations - self._violations[index]
             self._violations[index] = violations
         self.metrics.unauthorized(index, max(fresh, 0))
+
+
+def served_settings(settings: Settings) -> dict[str, Settings]:
+    """The settings of each index that an endpoint serves, by its name.
+
+    Raises:
+        ConfigError: A file of settings cannot be read.
+    """
+    own = {one.name: load_settings(one.config) if one.config else settings for one in settings.serving.indexes}
+    return own or {settings.index: settings}
 
 
 def without_scores(value: Any) -> Any:

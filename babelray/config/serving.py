@@ -60,6 +60,13 @@ class ServingSettings(Group):
     waiting: int = Field(default=64, ge=0, le=10_000, description="requests that may wait; more are told to come later")
     deadline_seconds: float = Field(default=10.0, gt=0, le=600, description="of one request, waiting included")
     max_body_bytes: int = Field(default=1_000_000, ge=1000, le=100_000_000, description="of a request")
+    shard_groups: int = Field(
+        default=0,
+        ge=0,
+        le=64,
+        description="groups that the segments are spread over, each a deployment `Shard0`, `Shard1`... of its own, for "
+        "an index that one node cannot hold; 0: every replica holds all",
+    )
     refresh_seconds: float = Field(
         default=1.0, ge=0.05, le=3600, description="between two looks at the published generation and the access table"
     )
