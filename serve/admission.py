@@ -1,10 +1,13 @@
 """Lets in as many requests as can be served within their deadline, and tells the others when to come back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
 from serve.problems import overloaded
+
+Result = TypeVar("Result")
 
 
 class Admission:
@@ -22,9 +25,14 @@ class Admission:
         self._waiting = 0
         self._seconds = 0.1
 
-    @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Wait for a place; 429 where too many wait already.
+    async def run(self, start: Callable[[], Future[Result]]) -> Result:
+        """Wait for a place and do work there. The place is free again once the work has ended.
+
+        So a caller who no longer waits, because of a deadline or a closed connection, gives no place away that a thread
+        is still at work in.
+
+        Args:
+            start: Begins the work; it cannot be interrupted.
 
         Raises:
             Problem: Too many wait.
@@ -38,14 +46,22 @@ class Admission:
         finally:
             self._waiting -= 1
             self._changed(self._waiting)
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = asyncio.get_running_loop().time()
         try:
-            yield
-        finally:
+            work = asyncio.wrap_future(start())
+        except BaseException:
             self._places.release()
-            # The mean of the last requests, more or less: it only has to tell a second from a minute.
-            self._seconds += 0.1 * (loop.time() - began - self._seconds)
+            raise
+        work.add_done_callback(lambda done: self._leave(done, began))
+        return await asyncio.shield(work)
+
+    def _leave(self, work: "asyncio.Future[Result]", began: float) -> None:
+        self._places.release()
+        # The mean of the last requests, more or less: it only has to tell a second from a minute.
+        self._seconds += 0.1 * (asyncio.get_running_loop().time() - began - self._seconds)
+        if not work.cancelled():
+            # Looked at, since nobody else may: an error of work that nobody waits for is not news.
+            work.exception()
 
     def _retry_after(self) -> int:
         """Seconds until those that wait now are done, by how long requests take."""

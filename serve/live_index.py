@@ -29,10 +29,16 @@ PROBE = "probe 1205"
 
 
 class _Live:
-    """A retriever and how many searches use it; closed by the last one once it is retired."""
+    """A retriever and how many searches use it; closed by the last one once it is retired.
+
+    Args:
+        retriever: Of one generation.
+        parts: What it is made of; a later generation of the same model is made of the same.
+    """
 
     def __init__(self, retriever: Retriever, parts: Parts) -> None:
         self.retriever, self.parts = retriever, parts
+        self.closes_embedder = True
         self._users, self._retired = 0, False
         self._lock = threading.Lock()
 
@@ -45,14 +51,19 @@ class _Live:
             self._users -= 1
             last = self._retired and self._users == 0
         if last:
-            self.retriever.close()
+            self._close()
 
     def retire(self) -> None:
         with self._lock:
             self._retired = True
             unused = self._users == 0
         if unused:
-            self.retriever.close()
+            self._close()
+
+    def _close(self) -> None:
+        self.retriever.close()
+        if self.closes_embedder:
+            close_embedder(self.parts)
 
 
 class LiveIndex:
@@ -133,6 +144,7 @@ class LiveIndex:
             return False
         with self._swap:
             old, self._live = self._live, fresh
+        old.closes_embedder = old.parts is not fresh.parts
         old.retire()
         self.refused = {}
         self._metrics.generation(self.name, "swapped")
@@ -164,8 +176,16 @@ class LiveIndex:
             retriever.retrieve(Request(query=PROBE, k=1), nobody)
         except BaseException:
             retriever.close()
+            if before is None or parts is not before.parts:
+                close_embedder(parts)
             raise
         return _Live(retriever, parts)
+
+
+def close_embedder(parts: Parts) -> None:
+    """End the thread that joins encodes."""
+    if isinstance(parts.embedder, JoinedEmbedder):
+        parts.embedder.close()
 
 
 def find_index(indexes: dict[str, LiveIndex], name: str | None) -> LiveIndex:

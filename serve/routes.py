@@ -59,8 +59,8 @@ class Endpoint:
         """
         seconds = self.settings.deadline_seconds
         try:
-            async with asyncio.timeout(seconds), self.admission.place():
-                return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+            async with asyncio.timeout(seconds):
+                return await self.admission.run(lambda: self.pool.submit(work))
         except TimeoutError:
             raise late(seconds) from None
 

@@ -6,7 +6,6 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -15,28 +14,25 @@ import numpy as np
 
 from babelray.config import Settings, load_settings
 from babelray.errors import AccessDenied, BabelrayError, InputError
-from babelray.glossary.adherence import ScoredString, Scorer
 from babelray.glossary.localizing import Localizer
-from babelray.glossary.match import TermMatcher
 from babelray.glossary.payload import parse_payload
-from babelray.glossary.records import LocalizedString
-from babelray.glossary.score_records import score_record
 from babelray.index.access import AccessScope
 from babelray.index.store import open_store
 from babelray.keys import Role, digest_of
 from babelray.retrieval.request import Request
-from models.localizers.registry import build_localizer, glossary_versions, load_terms, profile_of
+from models.localizers.registry import build_localizer, glossary_versions, profile_of
 from serve.live_index import LiveIndex, find_index
 from serve.metrics import Metrics
 from serve.schemas import Answer, EmbeddingsBody, FeedbackBody, LocalizeBody, MatchBody, RetrieveBody
+from serve.scoring import Scoring
 from serve.shards import Ask
 
 logger = logging.getLogger(__name__)
 
 TRACED = 16
 """One search in so many keeps a trace for the stage times."""
-SCORES_KEPT = 1000
-"""Scores of localized requests that can still be asked for."""
+LOCALIZERS_KEPT = 8
+"""Source locales whose terms are held ready: a caller may name any locale."""
 
 
 class Service:
@@ -58,12 +54,10 @@ class Service:
             name: LiveIndex(name, one, metrics, shards, timeout) for name, one in served_settings(settings).items()
         }
         self._asked = 0
-        self._localizers: dict[str, Localizer] = {}
-        self._scorers: dict[str, Scorer] = {}
+        self._localizers: OrderedDict[str, Localizer] = OrderedDict()
         self._versions = ""
-        self._lock = threading.Lock()
-        self._scores: OrderedDict[str, tuple[str, Answer | None]] = OrderedDict()
-        self._scoring = ThreadPoolExecutor(1, thread_name_prefix="score")
+        self._localizing, self._lock = threading.Lock(), threading.Lock()
+        self._scoring = Scoring(settings)
         self._violations = dict.fromkeys(self.indexes, 0)
 
     def refresh(self) -> None:
@@ -82,9 +76,10 @@ class Service:
     def _refresh_localizers(self) -> None:
         """Make localizers anew once a glossary or the profile has changed; requests under way keep theirs."""
         now = self._localized_by()
-        with self._lock:
+        with self._localizing:
             if now != self._versions:
-                self._localizers, self._scorers, self._versions = {}, {}, now
+                self._localizers, self._versions = OrderedDict(), now
+                self._scoring.forget_terms()
 
     def _localized_by(self) -> str:
         """Names the glossaries and the profile."""
@@ -93,7 +88,7 @@ class Service:
 
     def close(self) -> None:
         """Let running work end."""
-        self._scoring.shutdown(wait=True)
+        self._scoring.close()
         for index in self.indexes.values():
             index.close()
 
@@ -152,11 +147,7 @@ class Service:
         made = None
         if localizer.translator is not None:
             made = payload.replace({one.position: one.output for one in records if one.output is not None})
-        with self._lock:
-            self._scores[request_id] = (scope.tenant_id, None)
-            while len(self._scores) > SCORES_KEPT:
-                self._scores.popitem(last=False)
-        self._scoring.submit(self._score, records, body.source, scope.tenant_id, request_id)
+        self._scoring.submit(records, body.source, scope.tenant_id, request_id)
         return {
             "request_id": request_id,
             "payload": made,
@@ -164,16 +155,12 @@ class Service:
         }
 
     def score(self, request_id: str, scope: AccessScope) -> Answer:
-        """Verdicts on a localized request, once they are there: `scored` says so.
+        """Verdicts on a localized request, once they are there: `state` says waiting, done, skipped or failed.
 
         Raises:
             InputError: No such request of this tenant is remembered.
         """
-        with self._lock:
-            tenant, found = self._scores.get(request_id, ("", None))
-        if tenant != scope.tenant_id:
-            raise InputError("no such request is remembered", got=request_id)
-        return {"request_id": request_id, "scored": found is not None, **(found or {})}
+        return self._scoring.of(request_id, scope.tenant_id)
 
     def feedback(self, body: FeedbackBody, scope: AccessScope) -> Answer:
         """Keep a report, one file each, under the tenant's own folder."""
@@ -258,26 +245,15 @@ class Service:
         profile = profile_of(self.settings)
         if profile.tenant_id != scope.tenant_id:
             raise AccessDenied("there are no glossaries for this tenant")
-        with self._lock:
+        with self._localizing:
             if not self._localizers:
                 self._versions = self._localized_by()
             if source not in self._localizers:
                 self._localizers[source] = build_localizer(self.settings, source)
+                if len(self._localizers) > LOCALIZERS_KEPT:
+                    self._localizers.popitem(last=False)
+            self._localizers.move_to_end(source)
             return self._localizers[source]
-
-    def _score(self, records: list[LocalizedString], source: str, tenant: str, request_id: str) -> None:
-        try:
-            if source not in self._scorers:
-                profile = profile_of(self.settings)
-                terms = load_terms(self.settings, profile)
-                self._scorers[source] = Scorer(TermMatcher(terms.terms, source), profile)
-            scored = [one for one in map(self._scorers[source].score, records) if one is not None]
-        except BabelrayError:
-            logger.exception("request %s cannot be scored", request_id)
-            return
-        with self._lock:
-            if request_id in self._scores:
-                self._scores[request_id] = (tenant, {"strings": [_verdicts(one) for one in scored]})
 
     def _alarm(self, index: str, violations: int) -> None:
         with self._lock:
@@ -332,12 +308,6 @@ def _span(one: Any) -> Answer:
 
 def _match(one: Any) -> Answer:
     return {**_span(one), "class": one.term.kind.value, "kind": one.kind.value, "rule": one.rule}
-
-
-def _verdicts(one: ScoredString) -> Answer:
-    record = score_record(one, "rules", datetime.now(UTC))
-    kept = {"record_id", "pointer", "verdicts", "bent", "damages", "criteria"}
-    return record.model_dump(mode="json", include=kept)
 
 
 def _vector(vector: Any, encoding: str) -> Any:

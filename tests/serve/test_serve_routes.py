@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from babelray.retrieval.request import Response
+from serve.scoring import WAITING
+from serve.service import LOCALIZERS_KEPT
 from tests.jobs.backfill_worlds import terms as glossary_terms
 from tests.jobs.job_worlds import english
 from tests.serve.serve_worlds import bearer
@@ -21,6 +23,15 @@ QUERY = english(4)
 
 def ask(client, query=QUERY, headers=None, **body):
     return client.post("/v1/retrieve", json={"query": query, **body}, headers=headers or bearer())
+
+
+def wait_for_score(client, request_id, **claims):
+    end = time.monotonic() + 20
+    while True:
+        found = client.get(f"/v1/localize/{request_id}/score", headers=bearer(**claims)).json()
+        if found.get("state") != "waiting" or time.monotonic() > end:
+            return found
+        time.sleep(0.02)
 
 
 class TestRetrieve:
@@ -135,6 +146,25 @@ class TestLimits:
         assert ask(client).status_code == 504
         gate.set()
 
+    def test_a_place_is_free_only_once_its_thread_is(self, served, client_of, monkeypatch):
+        client = client_of(served.settings(concurrency=1, waiting=5, deadline_seconds=0.3))
+        gate, begun = threading.Event(), []
+
+        def slow(*_):
+            begun.append(1)
+            gate.wait(20)
+            return {}
+
+        monkeypatch.setattr(client.app.state.endpoint.service, "retrieve", slow)
+        with client:
+            assert [ask(client).status_code for _ in range(3)] == [504, 504, 504]
+            assert len(begun) == 1, "the others found no place, for the first is still at work"
+            gate.set()
+            end = time.monotonic() + 20
+            while (code := ask(client).status_code) != 200 and time.monotonic() < end:
+                time.sleep(0.01)
+            assert code == 200
+
     def test_an_error_of_ours_says_nothing_of_the_machine(self, client, monkeypatch):
         from babelray.errors import IntegrityError
 
@@ -180,6 +210,39 @@ class TestOthers:
         assert client.get(path, headers=bearer(tenant="other")).status_code == 400, "another tenant's is not there"
         broken = client.post("/v1/localize", json={"payload": "{", "target": "es"}, headers=bearer())
         assert broken.status_code == 400
+
+    def test_two_tenants_may_use_one_request_id(self, client):
+        def localize(**claims):
+            headers = {**bearer(**claims), "X-Request-Id": "same"}
+            return client.post("/v1/localize", json={"payload": '["x"]', "target": "es"}, headers=headers)
+
+        scoring = client.app.state.endpoint.service._scoring
+        scoring.submit([], "en", "other", "same")
+        assert localize().status_code == 200
+        assert wait_for_score(client, "same")["state"] == "done"
+        assert wait_for_score(client, "same", tenant="other")["strings"] == []
+
+    def test_a_score_that_fails_or_is_left_out_says_so(self, client, monkeypatch):
+        scoring = client.app.state.endpoint.service._scoring
+        gate = threading.Event()
+
+        def broken(*_):
+            gate.wait(20)
+            raise RuntimeError("no")
+
+        monkeypatch.setattr(scoring, "_score", broken)
+        for number in range(WAITING + 1):
+            scoring.submit([], "en", "acme", f"r{number}")
+        assert client.get(f"/v1/localize/r{WAITING}/score", headers=bearer()).json()["state"] == "skipped"
+        assert client.get("/v1/localize/r0/score", headers=bearer()).json()["state"] == "waiting"
+        gate.set()
+        assert wait_for_score(client, "r0")["state"] == "failed"
+
+    def test_locales_that_callers_make_up_do_not_pile_up(self, client):
+        for number in range(LOCALIZERS_KEPT + 3):
+            body = {"strings": ["backup"], "source": f"en-{chr(65 + number)}A", "target": "es"}
+            assert client.post("/v1/glossary/match", json=body, headers=bearer()).status_code == 200
+        assert len(client.app.state.endpoint.service._localizers) == LOCALIZERS_KEPT
 
     def test_a_changed_glossary_is_taken_up(self, served, client_of, tmp_path):
         from babelray.config import Settings

@@ -99,6 +99,20 @@ def test_the_model_is_loaded_once_for_generations_of_one_model(world, live):
     assert live.embedder is before
 
 
+def encoders():
+    return [one for one in threading.enumerate() if one.name == "encode"]
+
+
+def test_no_thread_of_a_model_outlives_its_index(world):
+    before = len(encoders())
+    opened = LiveIndex("trip", world.settings, Metrics())
+    world.catalog().publish(another(world, 45))
+    assert opened.refresh() and search(opened).passages
+    assert len(encoders()) == before + 1
+    opened.close()
+    assert len(encoders()) == before
+
+
 def test_a_broken_generation_is_refused_once_and_the_old_one_goes_on(world, live, caplog):
     first, second = world.current(), another(world, 43)
     world.catalog().publish(second)

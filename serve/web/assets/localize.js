@@ -66,6 +66,12 @@ async function judged(answer, terms, signal) {
       show(answer, terms, new Map(score.strings.map((one) => [one.record_id, one])), true);
       return;
     }
+    if (score.state !== "waiting") {
+      byId("localized").append(el("p", { class: "soft" }, score.state === "skipped"
+        ? "Not scored: too many requests were waiting for their scores."
+        : "Not scored: the scorer failed. The service's log says why."));
+      return;
+    }
     await new Promise((resolve) => setTimeout(resolve, 150 * (n + 1)));
   }
 }
