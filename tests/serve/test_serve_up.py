@@ -131,7 +131,7 @@ def test_a_replica_of_a_deployment_that_listens_to_everybody_needs_authenticatio
     settings = served.write(tmp_path / "settings.yaml", auth=None)
     monkeypatch.setattr(app, "_listening_host", lambda: "0.0.0.0")
     with pytest.raises(ConfigError, match="this machine alone"):
-        app._Endpoint(str(settings))
+        app._Endpoint(str(settings), [])
     config = serve_config(tmp_path / "serve.yaml", settings, free_port(), host="0.0.0.0")
     words, options = command("serve", "up", "--config", config)
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60, **options)
