@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from babelray.errors import IntegrityError
@@ -77,25 +76,25 @@ def read_document_sentences(generation: OpenGeneration, hit: Hit, scope: Compile
     """
     segment = generation.segments[hit.segment]
     row = int(segment.access.documents[hit.row])
-    cells = {
-        name: segment.documents[name][row].as_py()
-        for name in ("doc_id", "text", "first_chunk", "chunks", "first_sentence", "sentences")
-    }
-    first_chunk, first_sentence = int(cells["first_chunk"]), int(cells["first_sentence"])
-    rows = np.arange(first_chunk, first_chunk + int(cells["chunks"]), dtype=np.int64)
+    first_chunk, chunk_count, first_sentence, sentence_count = (
+        int(segment.document_columns[name][row]) for name in ("first_chunk", "chunks", "first_sentence", "sentences")
+    )
+    doc_id, text = (segment.documents[name][row].as_py() for name in ("doc_id", "text"))
+    rows = np.arange(first_chunk, first_chunk + chunk_count, dtype=np.int64)
     generation.check(hit.segment, np.union1d(rows, [hit.row]), scope)
-    sentences = segment.sentences.slice(first_sentence, int(cells["sentences"]))
-    chunks = segment.chunks.slice(first_chunk, len(rows))
+    held = slice(first_sentence, first_sentence + sentence_count)
+    sentences = {name: column[held] for name, column in segment.sentence_columns.items()}
+    chunks = {name: column[rows[0] : rows[-1] + 1] for name, column in segment.chunk_columns.items()}
     where = f"segment {segment.name}, document {row}"
-    _check_owner(chunks, row, where)
-    _check_owner(sentences, row, where)
-    blocks = _numbers(sentences, "block", np.int32)
+    _check_owner(chunks["document"], row, where)
+    _check_owner(sentences["document"], row, where)
+    blocks = sentences["block"].astype(np.int32)
     languages, kinds, sections = _blocks(segment, row)
-    starts, ends = _numbers(sentences, "start", np.int64), _numbers(sentences, "end", np.int64)
-    parents = np.stack([_numbers(chunks, "first_sentence", np.int32), _numbers(chunks, "last_sentence", np.int32)], 1)
-    _check_spans(starts, ends, blocks, parents, len(cells["text"]), len(kinds), where)
-    has_vector = _numbers(sentences, "has_vector", np.bool_)
-    vectors = segment.sentence_vectors[first_sentence : first_sentence + len(starts)].astype(np.float32)
+    starts, ends = sentences["start"].astype(np.int64), sentences["end"].astype(np.int64)
+    parents = np.stack([chunks["first_sentence"], chunks["last_sentence"]], 1).astype(np.int32)
+    _check_spans(starts, ends, blocks, parents, len(text), len(kinds), where)
+    has_vector = sentences["has_vector"].astype(np.bool_)
+    vectors = segment.sentence_vectors[held].astype(np.float32)
     vectors[~has_vector] = 0
     parent_has_vector = segment.access.has_vector[rows]
     parent_vectors = segment.vectors.vectors(rows)
@@ -103,7 +102,7 @@ def read_document_sentences(generation: OpenGeneration, hit: Hit, scope: Compile
     return DocumentSentences(
         segment=hit.segment,
         document=row,
-        doc_id=cells["doc_id"],
+        doc_id=doc_id,
         key=generation.key,
         starts=starts,
         ends=ends,
@@ -111,18 +110,14 @@ def read_document_sentences(generation: OpenGeneration, hit: Hit, scope: Compile
         languages=tuple(languages[block] for block in blocks),
         kinds=tuple(kinds[block] for block in blocks),
         sections=sections[blocks],
-        tokens=_numbers(sentences, "tokens", np.int32),
+        tokens=sentences["tokens"].astype(np.int32),
         vectors=vectors,
         has_vector=has_vector,
         parent_vectors=parent_vectors,
         parent_has_vector=parent_has_vector,
         parents=parents,
-        text=cells["text"],
+        text=text,
     )
-
-
-def _numbers(table: pa.Table, name: str, dtype: Any) -> NDArray[Any]:
-    return np.asarray(table[name].to_numpy()).astype(dtype)
 
 
 def _blocks(segment: SegmentTables, row: int) -> tuple[list[str], list[str], Ints]:
@@ -137,11 +132,14 @@ def _blocks(segment: SegmentTables, row: int) -> tuple[list[str], list[str], Int
     return languages, kinds, np.array(sections, dtype=np.int32)
 
 
-def _check_owner(table: pa.Table, row: int, where: str) -> None:
-    owners = np.unique(table["document"].to_numpy())
-    if len(owners) and owners.tolist() != [row]:
+def _check_owner(owners: NDArray[Any], row: int, where: str) -> None:
+    strangers = owners[owners != row]
+    if len(strangers):
         raise IntegrityError(
-            "rows of a document belong to another one", where=where, got=owners.tolist()[:5], allowed=[row]
+            "rows of a document belong to another one",
+            where=where,
+            got=np.unique(strangers).tolist()[:5],
+            allowed=[row],
         )
 
 

@@ -145,10 +145,6 @@ class OpenGeneration:
         with self._counted():
             return [self.segments[hit.segment].record(hit.row, scope) for hit in hits]
 
-    def document_of(self, hit: Hit) -> tuple[int, int]:
-        """Segment and document row of a hit, to tell whether two hits are of one document."""
-        return hit.segment, int(self.segments[hit.segment].access.documents[hit.row])
-
     def check(self, segment: int, rows: Rows, scope: CompiledScope) -> None:
         """Look at rows of a segment once more before anything of their documents leaves.
 

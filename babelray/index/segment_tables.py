@@ -1,6 +1,6 @@
 """The tables of one segment, opened for reading: documents, chunks, sentences with their vectors, rights of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -106,10 +106,11 @@ class SegmentTables:
     def chunk_sentence_vectors(self, row: int, *, only_present: bool = True) -> NDArray[np.float16]:
         """float16 (n, dimension): vectors of a chunk's sentences; those without one are zero or left out."""
         first, last = self._sentences_of(row)
-        vectors = self.sentence_vectors[first:last]
+        vectors: NDArray[np.float16] = self.sentence_vectors[first:last]
         if not only_present:
             return vectors
-        return vectors[self._sentence_has_vector[first:last]]
+        present: NDArray[np.float16] = vectors[self.sentence_columns["has_vector"][first:last]]
+        return present
 
     def chunk_sentences(self, row: int) -> list[str]:
         """The sentences of a chunk as they stand in the original; for a row that has been checked."""
@@ -122,9 +123,38 @@ class SegmentTables:
 
     def cells(self, name: str, rows: Sequence[int]) -> list[Any]:
         """One column of chunks.arrow for some rows."""
-        # Not `take`: it joins all record batches of the column first.
-        column = self.chunks[name]
-        return [column[row].as_py() for row in rows]
+        # By record batch: `take` on the whole column joins all of them first, and one cell at a time is slow.
+        column, firsts = self.chunks[name], self._first_chunk_rows
+        wanted = np.asarray(rows, dtype=np.int64)
+        batches = np.searchsorted(firsts, wanted, side="right") - 1
+        cells: list[Any] = [None] * len(wanted)
+        for batch in np.unique(batches).tolist():
+            at = np.flatnonzero(batches == batch)
+            taken = column.chunk(batch).take(pa.array(wanted[at] - firsts[batch])).to_pylist()
+            for place, cell in zip(at.tolist(), taken, strict=True):
+                cells[place] = cell
+        return cells
+
+    @cached_property
+    def _first_chunk_rows(self) -> NDArray[np.int64]:
+        """First row of each record batch of chunks.arrow."""
+        lengths = [len(batch) for batch in self.chunks["document"].chunks]
+        return np.cumsum([0, *lengths[:-1]], dtype=np.int64)
+
+    @cached_property
+    def sentence_columns(self) -> Mapping[str, NDArray[Any]]:
+        """Columns of sentences.arrow as arrays, read once: a slice of a table costs a hundred slices of an array."""
+        return _columns(self.sentences, ("document", "block", "start", "end", "tokens", "has_vector"))
+
+    @cached_property
+    def chunk_columns(self) -> Mapping[str, NDArray[Any]]:
+        """Columns of chunks.arrow as arrays."""
+        return _columns(self.chunks, ("document", "start", "end", "tokens", "first_sentence", "last_sentence"))
+
+    @cached_property
+    def document_columns(self) -> Mapping[str, NDArray[Any]]:
+        """Columns of documents.arrow as arrays."""
+        return _columns(self.documents, ("first_chunk", "chunks", "first_sentence", "sentences"))
 
     def largest_language(self, row: int) -> str:
         """BCP 47 of most of a chunk; `und` where nothing could be said."""
@@ -147,13 +177,9 @@ class SegmentTables:
     @cached_property
     def _sentence_spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """First and last sentence row of each chunk, read once: one cell at a time costs more than the vectors."""
-        before = self.documents["first_sentence"].to_numpy().astype(np.int64)[self.access.documents]
-        first, last = (self.chunks[name].to_numpy().astype(np.int64) for name in ("first_sentence", "last_sentence"))
+        before = self.document_columns["first_sentence"].astype(np.int64)[self.access.documents]
+        first, last = (self.chunk_columns[name].astype(np.int64) for name in ("first_sentence", "last_sentence"))
         return before + first, before + last
-
-    @cached_property
-    def _sentence_has_vector(self) -> NDArray[np.bool_]:
-        return np.asarray(self.sentences["has_vector"].to_numpy(), dtype=np.bool_)
 
     def record(self, row: int, scope: CompiledScope) -> ChunkRecord:
         """A chunk and its document, for a caller who may see it.
@@ -208,6 +234,11 @@ def _first_of_each(lists: pa.ListArray) -> pa.Array:
     """The first value of each list, null for an empty one."""
     offsets = lists.offsets.to_numpy()
     return lists.values.take(pa.array(offsets[:-1], mask=offsets[1:] == offsets[:-1])).cast(pa.string())
+
+
+def _columns(table: pa.Table, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Columns without nulls; those of one record batch are not copied."""
+    return {name: np.asarray(table[name].to_numpy()) for name in names}
 
 
 def _cells(table: pa.Table, row: int, names: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from babelray.index.reader import Hit, OpenGeneration
+from babelray.index.reader import OpenGeneration
 from babelray.retrieval.channels import Place
 from babelray.retrieval.fusion import Fused
 from babelray.retrieval.plan import Budgets
@@ -76,7 +76,7 @@ def select(
     candidates = []
     for rank, one in enumerate(kept, start=1):
         segment = generation.segments[one.place[0]]
-        document = generation.document_of(Hit(*one.place, score=0.0))
+        document = (one.place[0], int(segment.access.documents[one.place[1]]))
         content = contents[one.place]
         removed = ""
         if period is not None and not _inside(segment.documents["updated_at"][document[1]].as_py(), period):

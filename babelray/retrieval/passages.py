@@ -42,8 +42,8 @@ def as_indexed(
     drafts: list[Draft] = []
     left = token_budget
     for one in candidates:
-        chunks = generation.segments[one.place[0]].chunks
-        cells = {name: chunks[name][one.place[1]].as_py() for name in ("start", "end", "tokens")}
+        columns = generation.segments[one.place[0]].chunk_columns
+        cells = {name: int(columns[name][one.place[1]]) for name in ("start", "end", "tokens")}
         if left is not None and cells["tokens"] > left:
             continue
         left = None if left is None else left - cells["tokens"]
@@ -169,8 +169,8 @@ def _nearest(generation: OpenGeneration, candidates: Sequence[Candidate], start:
     """The candidate of a document that shares most of a span; the best one where none does."""
 
     def shared(one: Candidate) -> int:
-        chunks, row = generation.segments[one.place[0]].chunks, one.place[1]
-        first, last = int(chunks["start"][row].as_py()), int(chunks["end"][row].as_py())
+        columns, row = generation.segments[one.place[0]].chunk_columns, one.place[1]
+        first, last = int(columns["start"][row]), int(columns["end"][row])
         return max(min(end, last) - max(start, first), 0)
 
     return max(candidates, key=lambda one: (shared(one), -one.rank))

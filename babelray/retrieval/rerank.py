@@ -42,11 +42,15 @@ def score_sentences(generation: OpenGeneration, places: Sequence[Place], query: 
         places: n candidates, already checked against the scope.
         query: float32 (dimension,), unit length.
     """
-    scores = []
-    for segment, row in places:
-        vectors = generation.segments[segment].chunk_sentence_vectors(row)
-        scores.append(float((vectors.astype(np.float32) @ query).max()) if len(vectors) else LEFT_OUT)
-    return Reread(tuple(scores))
+    found = [generation.segments[segment].chunk_sentence_vectors(row) for segment, row in places]
+    counts = np.array([len(one) for one in found])
+    scores = np.full(len(places), LEFT_OUT)
+    if counts.any():
+        cosines = np.concatenate(found).astype(np.float32) @ query
+        firsts = np.cumsum(counts) - counts
+        held = np.flatnonzero(counts)
+        scores[held] = np.maximum.reduceat(cosines, firsts[held])
+    return Reread(tuple(scores.tolist()))
 
 
 def score_pairs(
