@@ -53,8 +53,19 @@ def main() -> None:
     write_results(f"serve_http_{asked.embedder}", vars(asked), metrics)
 
 
-def prepare(folder: Path, asked: argparse.Namespace) -> tuple[Settings, list[str], list[str]]:
-    """Build the index, and a second generation if it is to be swapped; start Serve with both applications."""
+def prepare(
+    folder: Path, asked: argparse.Namespace, more: dict[str, Any] | None = None
+) -> tuple[Settings, list[str], list[str]]:
+    """Build the index, and a second generation if it is to be swapped; start Serve with both applications.
+
+    Args:
+        folder: For everything.
+        asked: chunks, embedder, publish; docs.
+        more: Settings beside those of the index.
+
+    Returns:
+        Settings, queries, generations.
+    """
     pool = read_pool(asked.docs, folder / "sentences.json", 200)
     sentences = [text for found in pool.sentences.values() for text in found if len(text.split()) > 4 or len(text) > 30]
     rng = np.random.default_rng(1)
@@ -69,6 +80,7 @@ def prepare(folder: Path, asked: argparse.Namespace) -> tuple[Settings, list[str
         "embedder": {"kind": asked.embedder, **({"dimension": 384} if asked.embedder == "hash" else {})},
         "retrieval": {"caches": {"results": 0, "vectors": 0, "previews": 0}},
         "serving": {"concurrency": 4, "waiting": 1000, "deadline_seconds": 60, "refresh_seconds": 0.2},
+        **(more or {}),
     }
     settings = Settings.model_validate(values)
     connect(settings)
@@ -79,11 +91,11 @@ def prepare(folder: Path, asked: argparse.Namespace) -> tuple[Settings, list[str
         generations.append(reindex(settings, publish=False).generation)
     path = folder / "settings.yaml"
     path.write_text(yaml.safe_dump(values))
-    from serve.app import Endpoint
+    from serve.app import build
 
     serve.start(http_options={"host": HOST, "port": PORT}, proxy_location="HeadOnly")
     options = {"max_ongoing_requests": 2000, "max_queued_requests": 2000, "ray_actor_options": {"num_cpus": 0.5}}
-    serve.run(Endpoint.options(**options).bind(str(path)), name="babelray", route_prefix="/")
+    serve.run(build({"config": str(path)}, {"Endpoint": options}), name="babelray", route_prefix="/")
     serve.run(empty(options), name="empty", route_prefix="/empty")
     pieces = [" ".join(text.split()[:6]) if " " in text else text[:12] for text in sentences]
     return settings, [pieces[int(at)] for at in rng.integers(0, len(pieces), 5000)], generations
@@ -108,8 +120,8 @@ async def measure(
 ) -> dict[str, Any]:
     """Both handlers at every number of connections, the empty one first."""
     metrics: dict[str, Any] = {"chunks": asked.chunks}
-    swaps = asyncio.create_task(_publish(settings, generations, asked.publish)) if asked.publish else None
-    replica = _replica()
+    swaps = asyncio.create_task(publish_by_turns(settings, generations, asked.publish)) if asked.publish else None
+    replica = replica_process()
     memory = [replica.memory_info().rss / 2**20]
     floor = 0.0
     for connections in CONNECTIONS:
@@ -131,14 +143,16 @@ async def measure(
     return metrics
 
 
-def _replica() -> psutil.Process:
+def replica_process() -> psutil.Process:
+    """The process that serves."""
     for process in psutil.process_iter(["cmdline"]):
         if "ServeReplica:babelray" in " ".join(process.info["cmdline"] or ()):
             return process
     raise RuntimeError("the replica's process was not found")
 
 
-async def _publish(settings: Settings, generations: list[str], seconds: float) -> None:
+async def publish_by_turns(settings: Settings, generations: list[str], seconds: float) -> None:
+    """Publish one generation after the other, for ever."""
     catalog = Catalog(open_store(settings.store), settings.index)
     number = 0
     while True:
