@@ -131,7 +131,10 @@ def _collect(rows: Iterable[tuple[str, dict[str, Any]]], options: ImportOptions)
         try:
             terms.append(Term.model_validate(values))
         except ValidationError as error:
-            details = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'term'}: {e['msg']}" for e in error.errors())
+            details = "; ".join(
+                f"{'.'.join(map(str, e['loc'])) or 'term'}: {e['msg'].removeprefix('Value error, ')}"
+                for e in error.errors()
+            )
             problems.append(Problem(Severity.ERROR, "bad_row", (where,), details))
     for column, count in unknown.items():
         message = f"column `{column}` is unknown and was left out of {count} rows; map it or ignore it by name"

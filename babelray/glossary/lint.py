@@ -50,21 +50,29 @@ def lint(terms: Sequence[Term]) -> list[Problem]:
 def find_conflicts(terms: Sequence[Term]) -> list[Problem]:
     """Terms that cannot both hold: for one tenant, domain, source and overlapping targets and times.
 
-    Two targets for one source, one source both verbatim and translated, the same term twice, and an alias that is
-    another term's source.
+    Two targets for one source, one source both verbatim and translated, the same term twice, an alias that is another
+    term's source, and one id for two sources: verdicts and approvals name terms by their ids.
     """
+    named: dict[tuple[str, str, str], list[Term]] = defaultdict(list)
     groups: dict[tuple[str, str, str], list[Term]] = defaultdict(list)
     sources: dict[tuple[str, str], list[Term]] = defaultdict(list)
     for term in terms:
         language = base_language(term.source_locale)
         folded = fold_text(term.source, term.source_locale)
         groups[term.tenant_id, language, folded].append(term)
+        named[term.tenant_id, term.term_id, language].append(term)
         sources[language, folded].append(term)
     found = [
         problem
         for group in groups.values()
         for first, second in combinations(group, 2)
         if _meet(first, second) and (problem := _clash(first, second))
+    ]
+    found += [
+        Problem(Severity.ERROR, "one_id_two_sources", (a.term_id,), f"`{a.source}` and `{b.source}` have one id")
+        for same in named.values()
+        for a, b in combinations(same, 2)
+        if a.source != b.source and _meet(a, b)
     ]
     for term in terms:
         for alias in term.aliases:

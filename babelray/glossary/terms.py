@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 
 class TermKind(StrEnum):
@@ -72,6 +72,21 @@ class Term(BaseModel):
             self.valid_to is None or moment < _utc(self.valid_to)
         )
 
+    @field_validator("term_id", "source", "target", "hint", "aliases", "surface_forms", "forbidden_translations")
+    @classmethod
+    def _holds_no_controls(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        """Databases refuse NUL, and no other control character but tab and line break stands in a text on purpose."""
+        if any(ord(character) < ord(" ") and character not in "\t\r\n" for text in value for character in text):
+            raise ValueError("a control character stands in it")
+        return value
+
+    @field_validator("term_id", "source")
+    @classmethod
+    def _is_visible(cls, value: str) -> str:
+        if not any(character.isprintable() and not character.isspace() for character in value):
+            raise ValueError("nothing in it can be seen")
+        return value
+
     @model_validator(mode="after")
     def _validity_is_a_period(self) -> "Term":
         if self.valid_from and self.valid_to and _utc(self.valid_from) >= _utc(self.valid_to):
@@ -80,7 +95,7 @@ class Term(BaseModel):
 
     @model_validator(mode="after")
     def _target_fits_kind(self) -> "Term":
-        if self.kind is TermKind.CUSTOM_TRANSLATION and not self.target:
+        if self.kind is TermKind.CUSTOM_TRANSLATION and not self.target.strip():
             raise ValueError(f"term {self.term_id}: a custom translation needs a target")
         if self.kind is TermKind.NON_TRANSLATABLE and self.target not in ("", self.source):
             raise ValueError(f"term {self.term_id}: a non-translatable term has no other target")

@@ -162,9 +162,25 @@ def test_tbx_groups_the_targets_of_a_concept():
 
 
 @pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("source", " \u200b ", "nothing in it can be seen"),
+        ("term_id", " ", "nothing in it can be seen"),
+        ("target", "  ", "needs a target"),
+        ("target", "no\x00do", "control character"),
+        ("aliases", ("fine", "\x1b[31m"), "control character"),
+    ],
+)
+def test_terms_that_cannot_be_stored_or_found_are_refused(field, value, said):
+    with pytest.raises(ValueError, match=said):
+        Term.model_validate({**term("node", "nodo").model_dump(), field: value})
+
+
+@pytest.mark.parametrize(
     ("terms", "codes"),
     [
         ([term("node", "nodo"), term("Node", "nudo")], ["two_targets"]),
+        ([term("node", "nodo", term_id="n"), term("pod", "vaina", term_id="n")], ["one_id_two_sources"]),
         ([term("node", "nodo"), term("Node", "")], ["two_kinds"]),
         ([term("node", "nodo", term_id="a"), term("node", "nodo", term_id="b")], ["duplicate"]),
         ([term("Pod", ""), term("pod", "")], ["two_spellings"]),

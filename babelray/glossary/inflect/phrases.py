@@ -22,6 +22,8 @@ def inflect(text: str, rules: LanguageRules, part_of_speech: str = "") -> list[F
         part_of_speech: From the glossary; empty allows all that the rules offer.
     """
     words = text.split()
+    if not words:
+        return []
     pos = _allowed(part_of_speech)
     if rules.phrase == "whole" or len(words) == 1:
         forms = _single(text, rules, pos)
