@@ -13,6 +13,8 @@ _SELECTOR = re.compile(r"\s*(?P<key>=\d+|[\w-]+)\s*\{")
 _SIMPLE = re.compile(
     r"\{\s*(?P<name>[\w.-]+)\s*(?:,\s*(?:number|date|time|spellout|ordinal|duration|list)\s*(?:,[^{}]*)?)?\}"
 )
+MAX_DEPTH = 40
+"""Arguments inside one another; no message for people has more than a few."""
 PLURAL_KEYS = frozenset({"zero", "one", "two", "few", "many", "other"})
 
 
@@ -47,13 +49,13 @@ def looks_branching(text: str) -> bool:
 
 
 def parse_icu(text: str) -> IcuMessage | None:
-    """Read a pattern; `None` if it is not well formed as ICU MessageFormat."""
+    """Read a pattern; `None` if it is not well formed as ICU MessageFormat, or deeper than anybody writes one."""
     message = IcuMessage()
-    end = _message(text, 0, message, numbered=False, nested=False)
+    end = _message(text, 0, message, numbered=False, depth=0)
     return message if end == len(text) else None
 
 
-def _message(text: str, at: int, into: IcuMessage, *, numbered: bool, nested: bool) -> int | None:
+def _message(text: str, at: int, into: IcuMessage, *, numbered: bool, depth: int) -> int | None:
     """Read literal text and arguments up to the end or the brace that closes a branch; the offset there, or None."""
     while at < len(text):
         char = text[at]
@@ -64,15 +66,15 @@ def _message(text: str, at: int, into: IcuMessage, *, numbered: bool, nested: bo
             into.names.append("#")
             at += 1
         elif char == "{":
-            after = _argument(text, at, into, numbered)
+            after = _argument(text, at, into, numbered, depth)
             if after is None:
                 return None
             at = after
         elif char == "}":
-            return at if nested else None
+            return at if depth else None
         else:
             at += 1
-    return None if nested else at
+    return None if depth else at
 
 
 def _after_quote(text: str, at: int, numbered: bool) -> int:
@@ -86,14 +88,14 @@ def _after_quote(text: str, at: int, numbered: bool) -> int:
     return at + 1
 
 
-def _argument(text: str, at: int, into: IcuMessage, numbered: bool) -> int | None:
+def _argument(text: str, at: int, into: IcuMessage, numbered: bool, depth: int) -> int | None:
     simple = _SIMPLE.match(text, at)
     if simple:
         into.syntax.append(simple.span())
         into.names.append(simple["name"])
         return simple.end()
     head = _HEAD.match(text, at)
-    if not head:
+    if not head or depth >= MAX_DEPTH:
         return None
     place = len(into.arguments)
     keys: list[str] = []
@@ -103,7 +105,7 @@ def _argument(text: str, at: int, into: IcuMessage, numbered: bool) -> int | Non
         keys.append(selector["key"])
         into.syntax.append((opened, selector.end()))
         inner = head["type"] != "select" or numbered
-        end = _message(text, selector.end(), into, numbered=inner, nested=True)
+        end = _message(text, selector.end(), into, numbered=inner, depth=depth + 1)
         if end is None:
             return None
         opened, position = end, end + 1

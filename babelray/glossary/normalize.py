@@ -23,6 +23,7 @@ _BLANK_LINE = re.compile(r"(?:\n|\\n)[ \t\r]*(?:\n|\\n)")
 _SIMPLE_ASCII = re.compile(r"[!-~]+(?: [!-~]+)*")
 _ASCII_RUN = re.compile(r"[!-\[\]-~]+(?![\u0080-\U0010ffff])")
 _CLUSTER = re.compile("(.)([\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u3099\u309a\uff9e\uff9f]*)", re.DOTALL)
+_EMPHASIS = re.compile(r"(?<!\w)(__?)([^\s_][^_\n]*)\1(?!\w)")
 _QUOTE_PAIRS = {'"': '"', "'": "'"}
 
 
@@ -86,6 +87,10 @@ def normalize(text: str, locale: str, protected: Sequence[Protected] = ()) -> No
         protected: Spans from `find_protected`. Entities are decoded, all others become `BREAK`.
     """
     language = base_language(locale)
+    shown = _with_plain_emphasis(text) if "_" in text else text
+    if shown is not text:
+        view = normalize(shown, locale, protected)
+        return Normalized(text, view.text, view.starts, view.ends)
     simple = not protected and language not in ("tr", "az") and "\\" not in text
     if simple and _SIMPLE_ASCII.fullmatch(text) and text[0] not in _QUOTE_PAIRS:
         return Normalized(text, text.lower(), range(len(text)), range(1, len(text) + 1))
@@ -97,6 +102,24 @@ def normalize(text: str, locale: str, protected: Sequence[Protected] = ()) -> No
         done = span.end
     builder.add(text, done, len(text))
     return builder.finish(text)
+
+
+def _with_plain_emphasis(text: str) -> str:
+    """The text with `*` for the underscores of Markdown's emphasis; the same object where there is none.
+
+    An underscore is a letter of identifiers, so that a word between two of them would be none. Two on each side of a
+    single word (`__init__`) are an identifier too.
+    """
+    pieces: list[str] = []
+    done = 0
+    for match in _EMPHASIS.finditer(text):
+        marks, words = match[1], match[2]
+        if words[-1].isspace() or (len(marks) == 2 and " " not in words):
+            continue
+        stars = "*" * len(marks)
+        pieces += (text[done : match.start()], stars, words, stars)
+        done = match.end()
+    return "".join(pieces) + text[done:] if pieces else text
 
 
 class _Builder:

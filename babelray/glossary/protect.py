@@ -49,9 +49,10 @@ class Damage:
     fatal: bool = True
 
 
+# Every pattern is linear: runs are possessive or bounded, and no opener is scanned past the next one.
 _PATTERNS: tuple[tuple[ProtectedKind, str], ...] = (
-    (ProtectedKind.CODE, r"`+[^`\n]+`+"),
-    (ProtectedKind.TAG, r"<!--.*?-->|</?(?:[A-Za-z][\w:.-]*|\d+)(?:\s(?:[^<>\"']|\"[^\"]*\"|'[^']*')*)?/?>"),
+    (ProtectedKind.CODE, r"(?<!`)`++[^`\n]++`++"),
+    (ProtectedKind.TAG, r"<!--(?:[^<-]|-(?!->)|<(?!!--))*+-->|</?(?:[A-Za-z][\w:.-]*|\d+)(?:\s(?:[^<>\"']|\"[^\"]*\"|'[^']*')*)?/?>"),
     (ProtectedKind.ENTITY, r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"),
     (
         ProtectedKind.NESTING,
@@ -69,7 +70,8 @@ _PATTERNS: tuple[tuple[ProtectedKind, str], ...] = (
     (ProtectedKind.LINK, r"\]\((?:[^()\s]|\([^()\s]*\))+(?:\s+\"[^\"]*\")?\)"),
     (
         ProtectedKind.URL,
-        r"\b(?:https?|ftp|s3|file)://[^\s<>\"'`(){}\[\]]+[^\s<>\"'`(){}\[\].,;:!?]|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+        r"\b(?:https?|ftp|s3|file)://[^\s<>\"'`(){}\[\]]+[^\s<>\"'`(){}\[\].,;:!?]"
+        r"|\b[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+)++",
     ),
 )
 _FINDER = re.compile("|".join(f"(?P<k{i}>{pattern})" for i, (_, pattern) in enumerate(_PATTERNS)), re.DOTALL)

@@ -10,8 +10,8 @@ _LINES = re.compile(r"(?:\r?\n|(?:\\r)?\\n)+")
 Span = tuple[int, int]
 
 
-def segments(text: str, protected: Sequence[Protected]) -> list[Span]:
-    """Spans of the pieces, without the white space around them, in order.
+def segments(text: str, protected: Sequence[Protected], codes: Sequence[Span] = ()) -> list[Span]:
+    r"""Spans of the pieces, without the white space around them, in order.
 
     Between them stand line breaks and the syntax of ICU messages, which no translator sees. Placeholders, tags and code
     stay inside: they stand in a sentence.
@@ -19,8 +19,9 @@ def segments(text: str, protected: Sequence[Protected]) -> list[Span]:
     Args:
         text: A string.
         protected: Its protected spans, sorted and disjoint.
+        codes: Spans of codes outside of them, sorted: `C:\new` holds no line break.
     """
-    kept = [(one.start, one.end) for one in protected if one.kind is not ProtectedKind.ICU]
+    kept = sorted([*codes, *((one.start, one.end) for one in protected if one.kind is not ProtectedKind.ICU)])
     starts = [start for start, _ in kept]
 
     def inside(at: int) -> bool:

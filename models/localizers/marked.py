@@ -74,8 +74,8 @@ class MarkedTranslator:
 
 
 def _pieces(number: int, string: Bound) -> list[_Piece]:
-    kept = [(one.start, one.end) for one in string.protected]
-    kept += find_codes(string.text, string.protected, string.matches)
+    codes = find_codes(string.text, string.protected, string.matches)
+    kept = [*codes, *((one.start, one.end) for one in string.protected)]
     return [
         _Piece(
             number,
@@ -89,7 +89,7 @@ def _pieces(number: int, string: Bound) -> list[_Piece]:
                 if start <= m.start and m.end <= end
             ),
         )
-        for start, end in segments(string.text, string.protected)
+        for start, end in segments(string.text, string.protected, codes)
     ]
 
 

@@ -195,6 +195,18 @@ def test_ngrams_left_for_hints_exclude_what_binds():
     ]
 
 
+@pytest.mark.parametrize(
+    "text", ["_backup_", "a _new backup_.", "__a backup__", "**backup**", "(_backup_)", "_backups_!"]
+)
+def test_emphasis_hides_no_term(text):
+    assert [m.surface.rstrip("s") for m in TermMatcher([term("backup")], "en").match(text, ES).selected] == ["backup"]
+
+
+@pytest.mark.parametrize("text", ["my_backup", "_backup", "backup_", "__backup__", "a_backup_b"])
+def test_underscores_of_identifiers_hold_words_together(text):
+    assert TermMatcher([term("backup")], "en").match(text, ES).selected == ()
+
+
 def test_compounds_need_known_words_on_both_sides():
     borders = Boundaries("testcontainerdienst heirat", "de", language_rules("de"), frozenset({"test", "dienst"}))
     assert borders.in_compound(4, 13)

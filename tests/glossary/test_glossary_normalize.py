@@ -29,6 +29,9 @@ def projected(text, locale="en"):
         ("IP İd", "en", "ip id"),
         ("Ёлка", "ru", "елка"),
         ("Kubernetes™ ½", "en", "kubernetes™ ½"),
+        ("_Back up_ now", "en", "*back up* now"),
+        ("(_a_), __b c__, __init__, max_retries, _x", "en", "(*a*), **b c**, __init__, max_retries, _x"),
+        ("_{name}_ _copia_", "es", f"*{BREAK}* *copia*"),
         ("", "en", ""),
         ("'", "en", "'"),
         ('"a" or "b"', "en", '"a" or "b"'),
@@ -49,7 +52,7 @@ def test_offsets_lead_back_to_the_original():
     assert view.to_normalized(len(text)) == len(view.text)
 
 
-AWKWARD = st.text(alphabet=st.sampled_from("aB İßé\u0301ｶﾞ中𠮷 \n\t\\n\"'{}&amp;<b>"), max_size=40)
+AWKWARD = st.text(alphabet=st.sampled_from("aB_ İßé\u0301ｶﾞ中𠮷 \n\t\\n\"'{}&amp;<b>"), max_size=40)
 
 
 @given(AWKWARD, st.sampled_from(["en", "tr", "ja", "de"]))

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from babelray.glossary.normalize import normalize
 from babelray.glossary.protect import ProtectedKind, find_protected, verify_protected
 
 
@@ -95,3 +96,27 @@ def test_property_spans_are_sorted_disjoint_and_a_copy_is_undamaged(text):
 
 def test_the_kinds_are_named():
     assert find_protected("{{x}}")[0].kind is ProtectedKind.PLACEHOLDER
+
+
+OPENERS = [
+    "{", "{a,", "{a, plural, one {", "`", "<", "<!--", "<b ", "<a href='", "${", "$t(", "%(", "&#x", "&amp", "](", "a.b.",
+    "http://", "@a", "{{", "\\n", "_a ", "__a ",
+]  # fmt: skip
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("opener", OPENERS)
+def test_what_is_opened_again_and_again_takes_linear_time_and_raises_nothing(opener):
+    text = (opener * 100_000)[:200_000]
+    spans = find_protected(text)
+    assert all(text[one.start : one.end] == one.text for one in spans)
+    normalize(text, "en", spans)
+    assert verify_protected(text, text) == []
+
+
+def test_arguments_deeper_than_anybody_writes_them_are_plain_text():
+    def nested(depth):
+        return "{a, plural, other {" * depth + "x" + "}}" * depth
+
+    assert {one.kind for one in find_protected(nested(30))} == {ProtectedKind.ICU}
+    assert ProtectedKind.ICU not in {one.kind for one in find_protected(nested(5000))}

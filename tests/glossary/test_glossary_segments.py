@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from babelray.glossary.codes import find_codes
 from babelray.glossary.protect import find_protected
 from babelray.glossary.segments import has_words, segments
 
@@ -29,6 +30,13 @@ def pieces(text):
 )
 def test_pieces_are_lines_and_branches(text, wanted):
     assert pieces(text) == wanted
+
+
+def test_a_path_is_not_cut_at_what_looks_like_a_line_break():
+    text = r"Open C:\new\nodes and go\nBack"
+    codes = find_codes(text, (), ())
+    assert [text[a:b] for a, b in codes] == [r"C:\new\nodes"]
+    assert [text[a:b] for a, b in segments(text, (), codes)] == [r"Open C:\new\nodes and go", "Back"]
 
 
 @given(st.text(alphabet="ab {}<>/\n,#\\n%s", max_size=40))
