@@ -1,11 +1,14 @@
 """Codes, identifiers, versions and paths in a string: no translator may touch them, though nothing marks them up."""
 
+import re
 from collections.abc import Sequence
 
 from babelray.glossary.match import EnforcedMatch
 from babelray.glossary.protect import Protected
 from babelray.glossary.spans import Covered, Span
 from babelray.text.anchors import AnchorType, find_anchors
+
+_ESCAPE = re.compile(r"\\[nrt]")
 
 
 def find_codes(text: str, protected: Sequence[Protected], matches: Sequence[EnforcedMatch]) -> list[Span]:
@@ -16,12 +19,20 @@ def find_codes(text: str, protected: Sequence[Protected], matches: Sequence[Enfo
     """
     decided = Covered([*((one.start, one.end) for one in protected), *((one.start, one.end) for one in matches)])
     found: list[Span] = []
-    for anchor in find_anchors(text):
+    for anchor in find_anchors(_without_escapes(text)):
         span = (anchor.start, anchor.end)
         free = not decided.meets(*span) and not (found and span[0] < found[-1][1])
         if anchor.type is not AnchorType.ACRONYM and free:
             found.append(span)
     return found
+
+
+def _without_escapes(text: str) -> str:
+    r"""The text with blanks for escaped breaks, outside of paths: `\nERR_1205` is a break and a code, `C:\new` a path."""
+    if "\\" not in text:
+        return text
+    paths = Covered([(one.start, one.end) for one in find_anchors(text) if "\\" in text[one.start + 1 : one.end]])
+    return _ESCAPE.sub(lambda found: found[0] if paths.holds(*found.span()) else "  ", text)
 
 
 def lost_codes(

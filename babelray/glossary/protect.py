@@ -52,7 +52,8 @@ class Damage:
 # Every pattern is linear: runs are possessive or bounded, and no opener is scanned past the next one.
 _PATTERNS: tuple[tuple[ProtectedKind, str], ...] = (
     (ProtectedKind.CODE, r"(?<!`)`++[^`\n]++`++"),
-    (ProtectedKind.TAG, r"<!--(?:[^<-]|-(?!->)|<(?!!--))*+-->|</?(?:[A-Za-z][\w:.-]*|\d+)(?:\s(?:[^<>\"']|\"[^\"]*\"|'[^']*')*)?/?>"),
+    (ProtectedKind.TAG, r"<!--(?:[^<-]|-(?!->)|<(?!!--))*+-->"),
+    (ProtectedKind.TAG, r"</?(?:[A-Za-z][\w:.-]*|\d+)(?:\s(?:[^<>\"']|\"[^\"]*\"|'[^']*')*)?/?>"),
     (ProtectedKind.ENTITY, r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"),
     (
         ProtectedKind.NESTING,
