@@ -28,7 +28,7 @@ def find_codes(text: str, protected: Sequence[Protected], matches: Sequence[Enfo
 
 
 def _without_escapes(text: str) -> str:
-    r"""The text with blanks for escaped breaks outside of paths: `\nERR_1205` is a break and a code, `C:\new` a path."""
+    r"""The text with blanks for escaped breaks but in paths: `\nERR_1205` is a break and a code, `C:\new` a path."""
     if "\\" not in text:
         return text
     paths = Covered([(one.start, one.end) for one in find_anchors(text) if "\\" in text[one.start + 1 : one.end]])
