@@ -294,6 +294,28 @@ def test_the_indexes_are_described(open_page, address):
     assert "serving" in page.locator("#indexes .scroll tbody tr").first.text_content()
 
 
+def test_one_of_several_indexes_is_chosen_and_searched(open_page, world, tmp_path):
+    other = world.job.with_(index="trip", corpus="trip", sources=world.job.settings.model_dump(mode="json")["sources"])
+    other.run()
+    own = world.__class__(other, {**world.values, "index": "trip"}).write(tmp_path / "trip.yaml")
+    indexes = [{"name": "web"}, {"name": "trip", "config": str(own)}]
+    settings = world.settings(auth=None, anonymous_tenant="acme", anonymous_groups=["staff"], indexes=indexes)
+    with running(settings) as url:
+        page = open_page(url)
+        page.wait_for_selector("#index-choice:not([hidden])")
+        assert page.locator("#index option").all_text_contents() == ["trip", "web"]
+        generations = {
+            one["name"]: one["generation"] for one in page.request.get(f"{url}/v1/indexes").json()["indexes"]
+        }
+        for name in ("web", "trip"):
+            page.select_option("#index", name)
+            ask(page, QUERIES["ferry"])
+            assert page.text_content("#generation") == generations[name]
+        page.click("#tab-indexes")
+        page.wait_for_selector("#indexes article:nth-of-type(2)")
+        assert all(one in page.text_content("#indexes") for one in generations.values())
+
+
 def test_a_token_is_asked_for_kept_in_this_tab_and_sent(open_page, world):
     with running(world.settings()) as url:
         page = open_page(url, allowed=["status of 401", "status of 403"])
