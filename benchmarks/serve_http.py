@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=6.0, help="of each measurement")
     parser.add_argument("--embedder", default="hash", choices=("hash", "bundled-e5"))
+    parser.add_argument("--concurrency", type=int, default=4, help="searches at a time in the replica")
     parser.add_argument("--publish", type=float, default=0.0, help="seconds between publishes; 0: none")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +61,7 @@ def prepare(
 
     Args:
         folder: For everything.
-        asked: chunks, embedder, publish; docs.
+        asked: chunks, embedder, concurrency, publish; docs.
         more: Settings beside those of the index.
 
     Returns:
@@ -79,7 +80,7 @@ def prepare(
         "sources": [{"path": str(corpus), "format": "jsonl"}],
         "embedder": {"kind": asked.embedder, **({"dimension": 384} if asked.embedder == "hash" else {})},
         "retrieval": {"caches": {"results": 0, "vectors": 0, "previews": 0}},
-        "serving": {"concurrency": 4, "waiting": 1000, "deadline_seconds": 60, "refresh_seconds": 0.2},
+        "serving": {"concurrency": asked.concurrency, "waiting": 1000, "deadline_seconds": 60, "refresh_seconds": 0.2},
         **(more or {}),
     }
     settings = Settings.model_validate(values)

@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=30.0, help="seconds between publishes")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--chunks", type=int, default=10_000)
+    parser.add_argument("--concurrency", type=int, default=4, help="searches at a time in the replica")
     parser.add_argument("--embedder", default="hash", choices=("hash", "bundled-e5"))
     asked = parser.parse_args()
     asked.publish = asked.every

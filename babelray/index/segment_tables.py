@@ -85,6 +85,7 @@ class SegmentTables:
         rows = _table(folder / _LAYOUT.rows, ROWS_SCHEMA)
         self.access = RowAccess(name, rows, self.documents["doc_id"].to_pylist(), _declared(self.documents))
         self.sentence_vectors = _halves(folder / _LAYOUT.sentence_vectors, self.sentences.num_rows, dimension)
+        self._batches_of: dict[str, list[pa.Array]] = {}
         self.vectors = self._load_vectors(folder)
         sizes = {"chunks": self.chunks.num_rows, "rows": self.access.rows, "vectors": self.vectors.rows}
         if len(set(sizes.values())) != 1 or self.vectors.dimension != dimension:
@@ -123,17 +124,21 @@ class SegmentTables:
 
     def cells(self, name: str, rows: Sequence[int]) -> list[Any]:
         """One column of chunks.arrow for some rows."""
-        # By record batch: `take` on the whole column joins all of them first, and one cell at a time is slow.
-        column, firsts = self.chunks[name], self._first_chunk_rows
+        # Neither `take`, which joins all record batches of the column first, nor the column's own indexing, which looks
+        # for the batch anew for each cell.
+        batches, firsts = self._batches(name), self._first_chunk_rows
         wanted = np.asarray(rows, dtype=np.int64)
-        batches = np.searchsorted(firsts, wanted, side="right") - 1
-        cells: list[Any] = [None] * len(wanted)
-        for batch in np.unique(batches).tolist():
-            at = np.flatnonzero(batches == batch)
-            taken = column.chunk(batch).take(pa.array(wanted[at] - firsts[batch])).to_pylist()
-            for place, cell in zip(at.tolist(), taken, strict=True):
-                cells[place] = cell
-        return cells
+        places = np.searchsorted(firsts, wanted, side="right") - 1
+        return [
+            batches[place][at].as_py()
+            for place, at in zip(places.tolist(), (wanted - firsts[places]).tolist(), strict=True)
+        ]
+
+    def _batches(self, name: str) -> list[pa.Array]:
+        """The record batches of one column of chunks.arrow."""
+        if name not in self._batches_of:
+            self._batches_of[name] = self.chunks[name].chunks
+        return self._batches_of[name]
 
     @cached_property
     def _first_chunk_rows(self) -> NDArray[np.int64]:
