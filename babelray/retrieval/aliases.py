@@ -180,8 +180,11 @@ class AliasTable:
         self, view: Normalized, reader: _Reader, languages: Sequence[str]
     ) -> Iterator[tuple[tuple[int, int], _Entry]]:
         """Spans of the projection that hold a form as whole words, with what it is a form of."""
+        hits = self._search.find_matches_as_indexes(view.text, overlapping=True)
+        if not hits:
+            return
         borders = _Borders(view.text, languages)
-        for pattern, start, end in self._search.find_matches_as_indexes(view.text, overlapping=True):
+        for pattern, start, end in hits:
             for entry in self._entries[pattern]:
                 record = self.records[entry.record]
                 name = record.names[entry.name]
