@@ -6,6 +6,8 @@ choose how it is checked.
 
 import ipaddress
 import json
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +25,9 @@ MIN_SECRET_BYTES = 32
 MAX_TOKEN_BYTES = 16_384
 MAX_CLAIM_VALUES = 1000
 PUBLIC = ("RS256", "ES256")
+REFRESH_SECONDS = 30.0
+"""Between two fetches of keys for the sake of an unknown key id."""
+_KEY_TYPES = ("RSA", "EC")
 
 
 class Identity(Protocol):
@@ -51,6 +56,10 @@ class Anonymous:
         """The one scope there is."""
         if not is_loopback(peer) or "x-forwarded-for" in headers or "forwarded" in headers:
             raise forbidden("no authentication is configured, so only callers on this machine are heard")
+        if not _is_own_name(headers.get("host", "")):
+            # A page of somebody else's may have had its name pointed here (DNS rebinding): the browser is on this
+            # machine, whoever wrote the page is not.
+            raise forbidden("without authentication this machine is called localhost or by its loopback address")
         return AccessScope(tenant_id=self._tenant, groups=self._groups, as_of=datetime.now(UTC))
 
 
@@ -68,7 +77,7 @@ class Bearer:
         self._settings = settings
         self._secret = _secret(settings.secret_file) if settings.secret_file else None
         self._keys = _keys(settings.jwks_file) if settings.jwks_file else {}
-        self._client = jwt.PyJWKClient(settings.jwks_url, timeout=5) if settings.jwks_url else None
+        self._fetched = _FetchedKeys(settings.jwks_url) if settings.jwks_url else None
 
     def scope_of(self, headers: Mapping[str, str], peer: str | None) -> AccessScope:
         """The scope that the token grants."""
@@ -103,7 +112,7 @@ class Bearer:
             )
         except jwt.ExpiredSignatureError:
             raise unauthorized("the token has expired") from None
-        except jwt.PyJWTError as error:
+        except (jwt.PyJWTError, OverflowError) as error:
             # The library's words say what is wrong with the token; they hold nothing of the key.
             raise unauthorized(f"the token cannot be trusted: {type(error).__name__}") from None
         return claims
@@ -111,12 +120,42 @@ class Bearer:
     def _key(self, token: str) -> tuple[Any, Sequence[str]]:
         if self._secret is not None:
             return self._secret, ("HS256",)
-        if self._client is not None:
-            return self._client.get_signing_key_from_jwt(token).key, PUBLIC
         name = jwt.get_unverified_header(token).get("kid")
+        if self._fetched is not None:
+            return self._fetched.key(name), PUBLIC
         if name not in self._keys:
             raise jwt.InvalidKeyError("unknown key id")
         return self._keys[name], PUBLIC
+
+
+class _FetchedKeys:
+    """Public keys at a URL; fetched again for a key that is not among them, but not at every caller's bidding."""
+
+    def __init__(self, url: str) -> None:
+        self._client = jwt.PyJWKClient(url, timeout=5)
+        self._lock = threading.Lock()
+        self._asked = float("-inf")
+
+    def key(self, name: str | None) -> Any:
+        """The key of this id.
+
+        Raises:
+            PyJWTError: There is none, or the keys cannot be fetched.
+        """
+        found = self._find(name, refresh=False)
+        if found is None:
+            with self._lock:
+                due = time.monotonic() - self._asked >= REFRESH_SECONDS
+                if due:
+                    self._asked = time.monotonic()
+            found = self._find(name, refresh=True) if due else None
+        if found is None:
+            raise jwt.InvalidKeyError("unknown key id")
+        return found
+
+    def _find(self, name: str | None, *, refresh: bool) -> Any | None:
+        keys = self._client.get_signing_keys(refresh=refresh)
+        return next((one.key for one in keys if name and one.key_id == name and one.key_type in _KEY_TYPES), None)
 
 
 def identity_of(settings: ServingSettings) -> Identity:
@@ -148,6 +187,12 @@ def is_loopback(address: str | None) -> bool:
         return False
     mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
     return (mapped or parsed).is_loopback
+
+
+def _is_own_name(host: str) -> bool:
+    """Whether a Host header names this machine as only its own callers do."""
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.rpartition(":")[0] or host
+    return name.lower().rstrip(".") == "localhost" or is_loopback(name)
 
 
 def _token(headers: Mapping[str, str]) -> str:
@@ -184,7 +229,7 @@ def _keys(path: Path) -> dict[str, Any]:
         found = jwt.PyJWKSet.from_dict(json.loads(path.expanduser().read_text(encoding="utf-8")))
     except (OSError, ValueError, jwt.PyJWTError) as error:
         raise ConfigError("cannot read the public keys", where=path, got=f"{type(error).__name__}: {error}") from error
-    public = {key.key_id: key.key for key in found.keys if key.key_id and key.key_type in ("RSA", "EC")}
+    public = {key.key_id: key.key for key in found.keys if key.key_id and key.key_type in _KEY_TYPES}
     if not public:
         allowed = "RSA or EC keys with a `kid`"
         raise ConfigError("the key set holds no public key with an id", where=path, allowed=allowed)

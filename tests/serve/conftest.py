@@ -22,7 +22,7 @@ def client_of():
     def make(settings, peer="127.0.0.1") -> TestClient:
         replica = Replica(settings)
         opened.append(replica)
-        return TestClient(replica.app, raise_server_exceptions=False, client=(peer, 50_000))
+        return TestClient(replica.app, "http://127.0.0.1:8000", raise_server_exceptions=False, client=(peer, 50_000))
 
     yield make
     for replica in opened:

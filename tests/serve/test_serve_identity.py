@@ -1,6 +1,8 @@
 """Every way to a scope that one should not have."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
 import pytest
@@ -9,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from babelray.config import AuthSettings, ServingSettings
 from babelray.errors import ConfigError
-from serve.identity import Anonymous, Bearer, is_loopback
+from serve.identity import Anonymous, Bearer, _FetchedKeys, is_loopback
 from serve.problems import Problem
 from tests.serve.serve_worlds import AUDIENCE, SECRET, bearer, token
 
@@ -98,6 +100,49 @@ def test_public_keys_verify_what_private_ones_signed(public):
     assert status(identity, {"Authorization": f"Bearer {token(key, algorithm)}"}) == 401, "no key id"
 
 
+@pytest.fixture
+def fetched(public):
+    """The same keys behind a URL: key, algorithm, identity, and how often they were fetched."""
+    key, algorithm, known = public
+    (name, _), times = next(iter(known._keys.items())), []
+    entry = json.loads(jwt.algorithms.get_default_algorithms()[algorithm].to_jwk(key.public_key())) | {"kid": name}
+
+    class Keys(BaseHTTPRequestHandler):
+        def do_GET(self):
+            times.append(self.path)
+            body = json.dumps({"keys": [entry, {"kty": "oct", "kid": "shared", "k": "c2VjcmV0"}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Keys)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    identity = Bearer(AuthSettings(jwks_url="https://keys.invalid/jwks", audience=AUDIENCE))
+    # Settings take https alone; a test's own server has no certificate.
+    identity._fetched = _FetchedKeys(f"http://127.0.0.1:{server.server_port}/jwks")
+    yield key, algorithm, identity, times
+    server.shutdown()
+    server.server_close()
+
+
+def test_unknown_key_ids_do_not_make_us_fetch_keys_again_and_again(fetched):
+    key, algorithm, identity, times = fetched
+    good = {"Authorization": f"Bearer {token(key, algorithm, {'kid': 'k1'})}"}
+    assert scope(identity, good).tenant_id == "acme" and len(times) == 1
+    for number in range(20):
+        made_up = {"Authorization": f"Bearer {token(key, algorithm, {'kid': f'x{number}'})}"}
+        assert status(identity, made_up) == 401
+    assert len(times) == 2
+    assert status(identity, {"Authorization": f"Bearer {token(key, algorithm)}"}) == 401, "no key id"
+    shared = {"Authorization": f"Bearer {token('secret' * 8, 'HS256', {'kid': 'shared'})}"}
+    assert status(identity, shared) == 401
+    assert scope(identity, good).tenant_id == "acme" and len(times) == 2
+
+
 def test_a_public_key_is_never_taken_for_a_secret(public):
     """Key confusion: the public key, which everybody has, used as the secret of HS256."""
     key, _, identity = public
@@ -141,9 +186,15 @@ def test_keys_that_cannot_be_used_are_said_at_the_start(tmp_path):
 
 def test_without_authentication_only_this_machine_is_heard():
     identity = Anonymous(ServingSettings(anonymous_tenant="t", anonymous_groups=("g",)))
-    found = identity.scope_of({}, "127.0.0.1")
-    assert (found.tenant_id, found.groups) == ("t", {"g"})
-    for headers, peer in (({}, "10.0.0.7"), ({}, None), ({"x-forwarded-for": "1.2.3.4"}, "127.0.0.1")):
+    here = {"host": "127.0.0.1:8000"}
+    for host in ("127.0.0.1:8000", "localhost", "LOCALHOST.:80", "[::1]:8000", "127.0.0.9"):
+        found = identity.scope_of({"host": host}, "127.0.0.1")
+        assert (found.tenant_id, found.groups) == ("t", {"g"})
+    rebound = [
+        ({"host": name}, "127.0.0.1") for name in ("evil.org:8000", "localhost.evil.org", "", "[::2]:80", "0.0.0.0")
+    ]
+    forwarded = ({**here, "x-forwarded-for": "1.2.3.4"}, "127.0.0.1")
+    for headers, peer in ((here, "10.0.0.7"), (here, None), ({}, "127.0.0.1"), forwarded, *rebound):
         with pytest.raises(Problem) as caught:
             identity.scope_of(headers, peer)
         assert int(caught.value.status) == 403
