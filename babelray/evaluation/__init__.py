@@ -1,1 +1,1 @@
-"""Cases, metrics by cohort, paired differences and gates. Filled by the evaluation work."""
+"""Cases of retrieval with their answers, ranking and evidence metrics, and intervals by bootstrap."""

@@ -8,7 +8,7 @@ import hashlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -76,15 +76,18 @@ class Preview(Record):
 
 @dataclass(frozen=True, slots=True)
 class CitedText:
-    """A citation with what a reader sees of its span.
-
-    Attributes:
-        content: The quote without markup, comments and what else the document does not show, blocks on lines of
-            their own: what models and previews read.
-    """
+    """A citation, and what is needed to say what a reader sees of its span."""
 
     citation: Citation
-    content: str
+    text: str = field(repr=False)
+    blocks: Sequence["_Block"] = field(repr=False)
+
+    def content(self) -> str:
+        """The quote without markup, comments and what else the document does not show, blocks on lines of their own.
+
+        That is what models and previews read; it is worked out only for who asks.
+        """
+        return _content(self.text, self.blocks, self.citation.start, self.citation.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +125,12 @@ def cite_spans(
     generation.check(hit.segment, np.array([hit.row], dtype=np.int64), scope)
     row = int(segment.access.documents[hit.row])
     cells = {name: segment.documents[name][row].as_py() for name in _CELLS}
-    blocks = _blocks(segment.documents["blocks"][row].as_py())
+    blocks = _blocks_of(segment.documents["blocks"][row].values, spans)
     made = []
     for start, end in spans:
         citation = _citation(cells, blocks, generation.manifest.generation, start, end)
         verify(citation, cells["text"])
-        made.append(CitedText(citation, _content(cells["text"], blocks, start, end)))
+        made.append(CitedText(citation, cells["text"], blocks))
     return made
 
 
@@ -203,6 +206,16 @@ def _touched(blocks: Sequence[_Block], start: int, end: int) -> list[_Block]:
             break
         touched.append(block)
     return touched
+
+
+def _blocks_of(values: Any | None, spans: Sequence[tuple[int, int]]) -> list[_Block]:
+    """The blocks of a document, an Arrow array of structs, that spans may touch: a long document has hundreds."""
+    if values is None or not spans:
+        return []
+    starts, ends = (values.field(name).to_numpy(zero_copy_only=False) for name in ("start", "end"))
+    first = int(np.searchsorted(ends, min(start for start, _ in spans), side="right"))
+    last = int(np.searchsorted(starts, max(end for _, end in spans), side="left"))
+    return _blocks(values.slice(first, max(last - first, 0)).to_pylist())
 
 
 def _blocks(cells: Sequence[dict[str, Any]]) -> list[_Block]:

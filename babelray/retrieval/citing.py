@@ -16,8 +16,8 @@ from babelray.text.suspicion import find_suspicions
 
 def cite_passages(
     generation: OpenGeneration, drafts: Sequence[Draft], compiled: CompiledScope
-) -> list[tuple[Passage, str]]:
-    """Passages with verified quotes in the order of the drafts, each with what its span shows without markup.
+) -> list[tuple[Passage, CitedText]]:
+    """Passages with verified quotes in the order of the drafts, each with what can say what its span shows.
 
     Raises:
         AccessDenied: A document is outside the scope; nothing is returned.
@@ -32,17 +32,17 @@ def cite_passages(
         spans = [(drafts[number].start, drafts[number].end) for number in numbers]
         cited |= dict(zip(numbers, cite_spans(generation, hit, spans, compiled), strict=True))
     return [
-        (_passage(generation, number + 1, draft, cited[number]), cited[number].content)
-        for number, draft in enumerate(drafts)
+        (_passage(generation, number + 1, draft, cited[number]), cited[number]) for number, draft in enumerate(drafts)
     ]
 
 
 def add_previews(
-    passages: Sequence[tuple[Passage, str]], previewer: Previewer, language: str, *, tenant_id: str, domain: str
+    passages: Sequence[tuple[Passage, CitedText]], previewer: Previewer, language: str, *, tenant_id: str, domain: str
 ) -> tuple[list[Passage], list[Degradation]]:
     """Passages with machine translations of their quotes into a language, and which could not be made."""
     shown, failed = [], []
-    for passage, content in passages:
+    for passage, cited in passages:
+        content = cited.content()
         result = previewer.preview(passage.citation, language, tenant_id=tenant_id, domain=domain, content=content)
         shown.append(passage.model_copy(update={"preview": result.preview}))
         failed += [result.degradation] if result.degradation else []

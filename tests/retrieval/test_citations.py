@@ -103,9 +103,9 @@ def test_the_language_is_that_of_the_blocks_it_touches(generation, scope, of, la
 def test_content_is_what_the_document_shows_and_the_quote_what_it_holds(generation, scope):
     spans = [(0, TEXT.index("\n`")), span("A short line.")]
     first, second = cite_spans(generation, Hit(0, 0, 1.0), spans, scope)
-    assert first.content == "Größe\n中文段落。 第二句。"
+    assert first.content() == "Größe\n中文段落。 第二句。"
     assert "<!-- English source -->" in first.citation.original_quote
-    assert second.content == second.citation.original_quote
+    assert second.content() == second.citation.original_quote
 
 
 def test_nobody_cites_what_they_may_not_see(generation):
