@@ -54,8 +54,12 @@ def _make_folder(folder: Path, url: str) -> None:
 
 
 def _make_tables(engine: Engine, metadata: MetaData) -> None:
-    try:
-        metadata.create_all(engine)
-    except DBAPIError:
-        # Another process may have made them between the look and the making; then a second look finds them.
-        metadata.create_all(engine)
+    # Others may make a table between the look for it and the making, and the next one once more: a further look finds
+    # what is there by then. Each failure means that one more table exists.
+    for _ in metadata.tables:
+        try:
+            metadata.create_all(engine)
+        except DBAPIError:
+            continue
+        return
+    metadata.create_all(engine)

@@ -119,6 +119,10 @@ class AccessDenied(BabelrayError):
     title = "access denied"
 
 
+class ScopeViolation(AccessDenied):
+    """A row outside a scope came up and was withheld: a fault of an index or a column, not the caller's."""
+
+
 class UpstreamError(BabelrayError):
     """A service that Babelray calls failed, timed out or answered nonsense."""
 

@@ -14,7 +14,6 @@ from ray import serve
 from ray.serve import Application
 
 from babelray.config import Settings, load_settings
-from babelray.errors import BabelrayError
 from babelray.index.vectors import Found
 from serve.identity import check_address, identity_of
 from serve.metrics import Metrics
@@ -132,7 +131,8 @@ class Repeated:
         while not self._ended.wait(self._seconds):
             try:
                 self._call()
-            except (BabelrayError, OSError):
+            except Exception:
+                # Whatever a damaged file may raise: without this thread nothing new would ever be taken up.
                 logger.exception("new generations could not be looked for")
 
 

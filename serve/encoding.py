@@ -65,13 +65,13 @@ class JoinedEmbedder:
         Raises:
             UpstreamError: The embedder failed, or this one was closed.
         """
-        asked = _Asked(tuple(texts), role, Future())
+        asked = [_Asked(part, role, Future()) for part in _parts(texts)]
         with self._changed:
             if self._closed:
                 raise UpstreamError("the embedder is closed")
-            self._asked.append(asked)
+            self._asked += asked
             self._changed.notify()
-        return asked.done.result()
+        return _whole([one.done.result() for one in asked])
 
     def close(self) -> None:
         """Finish what was asked and end the thread."""
@@ -95,10 +95,13 @@ class JoinedEmbedder:
             busy_until = time.monotonic() + WAIT_SECONDS * 5 if len(batch) > 1 else 0.0
 
     def _take(self) -> list[_Asked]:
-        """What is first, and what fits beside it in the same role."""
+        """What is first, of queries before passages, and what fits beside it in the same role."""
         with self._changed:
-            batch, rest, left = [self._asked[0]], [], TOKENS - self._asked[0].tokens
-            for one in self._asked[1:]:
+            first = next((one for one in self._asked if one.role is Role.QUERY), self._asked[0])
+            batch, rest, left = [first], [], TOKENS - first.tokens
+            for one in self._asked:
+                if one is first:
+                    continue
                 if one.role is batch[0].role and one.tokens <= left:
                     left -= one.tokens
                     batch.append(one)
@@ -118,6 +121,39 @@ class JoinedEmbedder:
         for one in batch:
             one.done.set_result(_part(whole, first, first + len(one.texts)))
             first += len(one.texts)
+
+
+def _parts(texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Texts in order, in parts of no more than `TOKENS`, so that a long request lets others in between."""
+    parts: list[list[str]] = [[]]
+    left = TOKENS
+    for text in texts:
+        tokens = count_tokens(text)
+        if parts[-1] and tokens > left:
+            parts.append([])
+            left = TOKENS
+        parts[-1].append(text)
+        left -= tokens
+    return [tuple(part) for part in parts]
+
+
+def _whole(parts: Sequence[Encoded]) -> Encoded:
+    if len(parts) == 1:
+        return parts[0]
+    refused: dict[int, str] = {}
+    first = 0
+    for one in parts:
+        refused |= {first + at: reason for at, reason in one.refused.items()}
+        first += len(one.vectors)
+    return Encoded(
+        vectors=np.concatenate([one.vectors for one in parts]),
+        tokens=np.concatenate([one.tokens for one in parts]),
+        truncated=np.concatenate([one.truncated for one in parts]),
+        refused=refused,
+        padded_tokens=sum(one.padded_tokens for one in parts),
+        computed_tokens=sum(one.computed_tokens for one in parts),
+        tokens_estimated=any(one.tokens_estimated for one in parts),
+    )
 
 
 def _part(whole: Encoded, first: int, last: int) -> Encoded:

@@ -6,6 +6,7 @@ choose how it is checked.
 
 import ipaddress
 import json
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,9 @@ import jwt
 from babelray.config import AuthSettings, ServingSettings
 from babelray.errors import ConfigError
 from babelray.index.access import AccessScope
-from serve.problems import forbidden, unauthorized
+from serve.problems import forbidden, unauthorized, unavailable
+
+logger = logging.getLogger(__name__)
 
 MIN_SECRET_BYTES = 32
 """RFC 7518, section 3.2: an HS256 key is at least as long as its hash."""
@@ -27,6 +30,10 @@ MAX_CLAIM_VALUES = 1000
 PUBLIC = ("RS256", "ES256")
 REFRESH_SECONDS = 30.0
 """Between two fetches of keys for the sake of an unknown key id."""
+RETRY_SECONDS = 1.0
+"""Between two fetches while no keys are known at all."""
+KEYS_SECONDS = 300.0
+"""After which keys are fetched anew."""
 _KEY_TYPES = ("RSA", "EC")
 
 
@@ -86,12 +93,14 @@ class Bearer:
         tenant = claims.get(settings.tenant_claim)
         if not isinstance(tenant, str) or not tenant.strip():
             raise forbidden(f"the token names no tenant (claim `{settings.tenant_claim}`)")
-        bases = claims.get(settings.knowledge_bases_claim)
+        narrowed = settings.knowledge_bases_claim in claims
         try:
             return AccessScope(
                 tenant_id=tenant,
                 groups=_names(claims.get(settings.groups_claim, ()), settings.groups_claim),
-                knowledge_bases=None if bases is None else _names(bases, settings.knowledge_bases_claim),
+                knowledge_bases=_names(claims[settings.knowledge_bases_claim], settings.knowledge_bases_claim)
+                if narrowed
+                else None,
                 as_of=datetime.now(UTC),
             )
         except ValueError as error:
@@ -129,33 +138,48 @@ class Bearer:
 
 
 class _FetchedKeys:
-    """Public keys at a URL; fetched again for a key that is not among them, but not at every caller's bidding."""
+    """Public keys at a URL: fetched once in a while and for a key that is not among them, never at callers' bidding.
+
+    Args:
+        url: Of a JWK set.
+    """
 
     def __init__(self, url: str) -> None:
-        self._client = jwt.PyJWKClient(url, timeout=5)
+        self._client = jwt.PyJWKClient(url, timeout=5, cache_jwk_set=False)
         self._lock = threading.Lock()
-        self._asked = float("-inf")
+        self._keys: dict[str, Any] = {}
+        self._fetched = self._asked = float("-inf")
 
     def key(self, name: str | None) -> Any:
-        """The key of this id.
+        """The key of this id. Those of the last good answer go on to serve while the URL cannot be read.
 
         Raises:
-            PyJWTError: There is none, or the keys cannot be fetched.
+            PyJWTError: There is none.
+            Problem: 503: no keys could be had so far.
         """
-        found = self._find(name, refresh=False)
-        if found is None:
-            with self._lock:
-                due = time.monotonic() - self._asked >= REFRESH_SECONDS
-                if due:
-                    self._asked = time.monotonic()
-            found = self._find(name, refresh=True) if due else None
-        if found is None:
+        now = time.monotonic()
+        with self._lock:
+            old = name not in self._keys or now - self._fetched > KEYS_SECONDS
+            due = old and now - self._asked >= (REFRESH_SECONDS if self._keys else RETRY_SECONDS)
+            if due:
+                self._asked = now
+        if due:
+            self._fetch()
+        if not self._keys:
+            raise unavailable("the keys that tokens are checked with cannot be read just now")
+        if name not in self._keys:
             raise jwt.InvalidKeyError("unknown key id")
-        return found
+        return self._keys[name]
 
-    def _find(self, name: str | None, *, refresh: bool) -> Any | None:
-        keys = self._client.get_signing_keys(refresh=refresh)
-        return next((one.key for one in keys if name and one.key_id == name and one.key_type in _KEY_TYPES), None)
+    def _fetch(self) -> None:
+        try:
+            found = self._client.get_signing_keys()
+        except jwt.PyJWTError as error:
+            logger.warning("the key set cannot be read: %s", type(error).__name__)
+            return
+        keys = {one.key_id: one.key for one in found if one.key_id and one.key_type in _KEY_TYPES}
+        with self._lock:
+            self._keys, self._fetched = keys, time.monotonic()
 
 
 def identity_of(settings: ServingSettings) -> Identity:

@@ -14,11 +14,13 @@ from babelray.errors import (
     IntegrityError,
     ModelKeyMismatch,
     PublishConflict,
+    ScopeViolation,
     UpstreamError,
 )
 
 STATUSES: dict[type[BabelrayError], HTTPStatus] = {
     InputError: HTTPStatus.BAD_REQUEST,
+    ScopeViolation: HTTPStatus.INTERNAL_SERVER_ERROR,
     AccessDenied: HTTPStatus.FORBIDDEN,
     PublishConflict: HTTPStatus.CONFLICT,
     GateFailed: HTTPStatus.CONFLICT,
@@ -66,6 +68,9 @@ def problem_of(error: BabelrayError) -> Problem:
     status = next(
         (code for kind, code in STATUSES.items() if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR
     )
+    if isinstance(error, ScopeViolation):
+        # Not even that a row of others would have matched.
+        return Problem(status, "internal error", "a check stopped the search; the operator is told")
     detail = str(error) if isinstance(error, _ABOUT_THE_REQUEST) else error.what
     return Problem(status, error.title, detail)
 
@@ -73,6 +78,11 @@ def problem_of(error: BabelrayError) -> Problem:
 def unauthorized(detail: str) -> Problem:
     """No token, or none that can be trusted."""
     return Problem(HTTPStatus.UNAUTHORIZED, "not authenticated", detail, {"WWW-Authenticate": "Bearer"})
+
+
+def unavailable(detail: str) -> Problem:
+    """Something that is needed cannot be had for the moment."""
+    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", detail, {"Retry-After": "5"})
 
 
 def forbidden(detail: str) -> Problem:

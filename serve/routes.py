@@ -13,16 +13,17 @@ from uuid import uuid4
 import httpx
 from fastapi import Depends, FastAPI, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse
 
 from babelray.config import NAME_PATTERN, ServingSettings
 from babelray.errors import BabelrayError
 from babelray.index.access import AccessScope
 from serve.admission import Admission
-from serve.identity import Anonymous, Identity
+from serve.identity import Anonymous, Identity, is_loopback
 from serve.limits import BodyLimit
 from serve.metrics import Metrics
-from serve.problems import Problem, late, problem_of
+from serve.problems import Problem, forbidden, late, problem_of
 from serve.schemas import Answer, EmbeddingsBody, FeedbackBody, LocalizeBody, MatchBody, RequestId, RetrieveBody
 from serve.service import Service
 from serve.web import router
@@ -70,10 +71,13 @@ def create_app(endpoint: Endpoint) -> FastAPI:
     app = bare_app()
     app.state.endpoint = endpoint
     app.middleware("http")(_observed)
-    app.add_middleware(BodyLimit, most=endpoint.settings.max_body_bytes)
+    limits = endpoint.settings
+    app.add_middleware(BodyLimit, most=limits.max_body_bytes, seconds=limits.deadline_seconds)
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(BabelrayError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
     return app
 
 
@@ -160,8 +164,11 @@ def _add_facts(app: FastAPI) -> None:
         return {"status": "ready", "indexes": sorted(at.service.indexes)}
 
     @app.get("/metrics")
-    async def metrics(_: Caller) -> Response:
-        """Our own series as this node exports them to Prometheus."""
+    async def metrics(request: Request, _: Caller) -> Response:
+        """Our own series as this node exports them to Prometheus: they are of all tenants, so for an operator here."""
+        forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
+        if forwarded or not is_loopback(request.client.host if request.client else None):
+            raise forbidden("metrics are for this machine; Prometheus reads them from Ray's own port")
         return PlainTextResponse(await _exported())
 
 
@@ -202,11 +209,28 @@ async def _problem(request: Request, error: Exception) -> Response:
     return problem.response(request.state.request_id)
 
 
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = HTTPStatus(error.status_code)
+    problem = Problem(status, status.phrase.lower(), str(error.detail)[:200], dict(error.headers or {}))
+    return problem.response(_named(request))
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    """A fault of ours; Starlette logs it with its traceback after this."""
+    detail = "the request ran into a fault of the service, which its log tells more of"
+    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error", detail).response(_named(request))
+
+
+def _named(request: Request) -> str:
+    return str(getattr(request.state, "request_id", "-"))
+
+
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     # What was sent is not repeated: it may be a query, and it may be long.
     found: list[dict[str, Any]] = [
-        {"where": ".".join(str(part) for part in one["loc"]), "what": one["msg"]} for one in error.errors()
+        {"where": ".".join(str(part)[:40] for part in one["loc"])[:200], "what": one["msg"]} for one in error.errors()
     ][:20]
     detail = "; ".join(f"{one['where']}: {one['what']}" for one in found[:3])
     problem = Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "not a usable request", detail)

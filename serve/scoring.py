@@ -19,9 +19,11 @@ from models.localizers.registry import load_terms, profile_of
 logger = logging.getLogger(__name__)
 
 KEPT = 1000
-"""Requests whose scores can still be asked for."""
+"""Requests whose scores can still be asked for, and no more than `STRINGS` of theirs."""
 WAITING = 100
-"""Requests that wait to be scored; a further one goes without, and its score says so."""
+"""Requests that wait to be scored, and no more than `STRINGS`; a further one goes without, and its score says so."""
+STRINGS = 20_000
+"""A record or verdict takes about a kilobyte."""
 SCORERS_KEPT = 8
 """Source locales whose terms are held ready."""
 
@@ -41,19 +43,22 @@ class Scoring:
         self._lock = threading.Lock()
         self._scorers: OrderedDict[str, Scorer] = OrderedDict()
         self._states: OrderedDict[Key, dict[str, Any]] = OrderedDict()
-        self._waiting = 0
+        self._waiting = self._waiting_strings = self._kept_strings = 0
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="score")
 
     def submit(self, records: list[LocalizedString], source: str, tenant: str, request_id: str) -> None:
         """Score later."""
         with self._lock:
-            full = self._waiting >= WAITING
-            self._waiting += not full
+            full = self._waiting >= WAITING or self._waiting_strings + len(records) > STRINGS
+            if not full:
+                self._waiting += 1
+                self._waiting_strings += len(records)
         self._keep((tenant, request_id), {"state": "skipped" if full else "waiting"})
         if full:
             logger.warning("request %s goes without a score: %d wait", request_id, WAITING)
             return
-        self._pool.submit(self._score, records, source).add_done_callback(partial(self._done, (tenant, request_id)))
+        done = partial(self._done, (tenant, request_id), len(records))
+        self._pool.submit(self._score, records, source).add_done_callback(done)
 
     def of(self, request_id: str, tenant: str) -> dict[str, Any]:
         """State (waiting, done, skipped, failed) and verdicts.
@@ -89,9 +94,10 @@ class Scoring:
                     self._scorers.popitem(last=False)
         return [_verdicts(one) for one in map(scorer.score, records) if one is not None]
 
-    def _done(self, key: Key, scored: Future[list[dict[str, Any]]]) -> None:
+    def _done(self, key: Key, strings: int, scored: Future[list[dict[str, Any]]]) -> None:
         with self._lock:
             self._waiting -= 1
+            self._waiting_strings -= strings
         error = scored.exception()
         if error is not None:
             logger.error("request %s cannot be scored", key[1], exc_info=error)
@@ -99,9 +105,16 @@ class Scoring:
 
     def _keep(self, key: Key, state: dict[str, Any]) -> None:
         with self._lock:
+            self._kept_strings -= _strings(self._states.pop(key, {}))
             self._states[key] = state
-            while len(self._states) > KEPT:
-                self._states.popitem(last=False)
+            self._kept_strings += _strings(state)
+            while len(self._states) > KEPT or self._kept_strings > STRINGS:
+                _, oldest = self._states.popitem(last=False)
+                self._kept_strings -= _strings(oldest)
+
+
+def _strings(state: dict[str, Any]) -> int:
+    return len(state.get("strings", ()))
 
 
 def _verdicts(one: ScoredString) -> dict[str, Any]:

@@ -13,13 +13,14 @@ from uuid import uuid4
 import numpy as np
 
 from babelray.config import Settings, load_settings
-from babelray.errors import AccessDenied, BabelrayError, InputError
+from babelray.errors import AccessDenied, InputError
 from babelray.glossary.localizing import Localizer
 from babelray.glossary.payload import parse_payload
 from babelray.index.access import AccessScope
 from babelray.index.store import open_store
 from babelray.keys import Role, digest_of
 from babelray.retrieval.request import Request
+from babelray.text.tokens import count_tokens
 from models.localizers.registry import build_localizer, glossary_versions, profile_of
 from serve.live_index import LiveIndex, find_index
 from serve.metrics import Metrics
@@ -31,6 +32,10 @@ logger = logging.getLogger(__name__)
 
 TRACED = 16
 """One search in so many keeps a trace for the stage times."""
+EMBEDDED_TOKENS = 16_384
+"""Of one request: more would take a processor longer than anybody's deadline."""
+LOCALIZED_STRINGS = 5_000
+"""Of one payload; a backlog is a job's (`babelray backfill`)."""
 LOCALIZERS_KEPT = 8
 """Source locales whose terms are held ready: a caller may name any locale."""
 
@@ -65,12 +70,12 @@ class Service:
         for index in self.indexes.values():
             try:
                 index.refresh()
-            except (BabelrayError, OSError):
+            except Exception:  # one index must not keep the others from being refreshed
                 logger.exception("index %s cannot be refreshed", index.name)
         if self._localizers:
             try:
                 self._refresh_localizers()
-            except (BabelrayError, OSError):
+            except Exception:
                 logger.exception("the glossaries cannot be refreshed")
 
     def _refresh_localizers(self) -> None:
@@ -143,6 +148,11 @@ class Service:
         """
         localizer = self._localizer(body.source, scope)
         payload = parse_payload(body.payload, "request")
+        if len(payload.strings) > LOCALIZED_STRINGS:
+            raise InputError(
+                "more strings than one request may have", got=len(payload.strings), allowed=LOCALIZED_STRINGS,
+                fix="send parts, or run `babelray backfill`",
+            )  # fmt: skip
         records = localizer.localize(payload, body.target)
         made = None
         if localizer.translator is not None:
@@ -168,7 +178,7 @@ class Service:
         store = open_store(str(serving.feedback) if serving.feedback else self.settings.store)
         at = datetime.now(UTC)
         record = {"tenant_id": scope.tenant_id, "at": at.isoformat(), **body.model_dump(mode="json")}
-        path = f"feedback/{at:%Y-%m-%d}/{uuid4().hex}.json"
+        path = f"feedback/{digest_of(scope.tenant_id)}/{at:%Y-%m-%d}/{uuid4().hex}.json"
         store.create_if_absent(path, json.dumps(record, ensure_ascii=False, sort_keys=True).encode())
         return {"kept": True}
 
@@ -182,6 +192,14 @@ class Service:
         texts = [body.input] if isinstance(body.input, str) else list(body.input)
         if index.embedder is None:
             raise InputError("the index has no model of its own", got=body.model)
+        tokens = sum(min(count_tokens(text), index.embedder.key.max_tokens) for text in texts)
+        if tokens > EMBEDDED_TOKENS:
+            raise InputError(
+                "more tokens than one request may have embedded",
+                got=tokens,
+                allowed=EMBEDDED_TOKENS,
+                fix="send fewer texts",
+            )
         encoded = index.embedder.encode(texts, Role(body.input_type))
         if encoded.refused:
             raise InputError("a text has no vector", got=dict(encoded.refused))
@@ -215,7 +233,11 @@ class Service:
                     "generation": one.generation,
                     "status": one.status,
                     "serving": one.generation == index.generation,
-                    **(_facts(one.manifest, counts=counts) if one.manifest else {"problem": one.problem}),
+                    **(
+                        _facts(one.manifest, counts=counts)
+                        if one.manifest
+                        else {"problem": one.problem if counts else "not complete"}
+                    ),
                 }
                 for one in listed
             ]

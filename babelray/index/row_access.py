@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from babelray.errors import AccessDenied, IntegrityError
+from babelray.errors import IntegrityError, ScopeViolation
 from babelray.index.access import AccessValues, CompiledScope
 from babelray.index.vectors import Bits, count_rows, pack_rows
 
@@ -175,7 +175,7 @@ class RowAccess:
                 permitted = verdicts[pair] if pair in verdicts else scope.permits_class(number, declared)
                 verdicts[pair] = permitted
             if not (permitted and holds):
-                raise AccessDenied(
+                raise ScopeViolation(
                     "a row outside the caller's scope came out of a search and was withheld, with all of its results",
                     where=f"segment {self.segment}, row {int(row)}, access revision {scope.revision}",
                     fix="run `babelray generations verify --deep`: an index or a column of this segment is damaged",

@@ -17,7 +17,7 @@ from babelray.index.access import AccessValues, CompiledScope
 from babelray.index.layout import SegmentLayout
 from babelray.index.row_access import ROWS_SCHEMA, RowAccess
 from babelray.index.segment_schema import CHUNKS_SCHEMA, DOCUMENTS_SCHEMA, SENTENCES_SCHEMA
-from babelray.index.vectors import SegmentVectors
+from babelray.index.vectors import Bits, SegmentVectors, in_bitmap
 from babelray.text.language import UNDETERMINED
 
 _LAYOUT = SegmentLayout(".")
@@ -165,6 +165,13 @@ class SegmentTables:
         """BCP 47 of most of a chunk; `und` where nothing could be said."""
         names, codes = self._largest_languages
         return names[int(codes[row])]
+
+    def count_languages(self, permitted: Bits) -> dict[str, int]:
+        """Chunks by their largest language, of the rows in a bitmap."""
+        names, codes = self._largest_languages
+        rows = np.arange(self.rows, dtype=np.int64)
+        counted = np.bincount(codes[in_bitmap(permitted, rows)], minlength=len(names))
+        return {name: int(count) for name, count in zip(names, counted.tolist(), strict=True) if count}
 
     @cached_property
     def _largest_languages(self) -> tuple[list[str], NDArray[np.int32]]:

@@ -28,7 +28,7 @@ from babelray.retrieval.caches import Cache
 from babelray.retrieval.candidates import Candidate, remaining
 from babelray.retrieval.citing import add_previews, cite_passages
 from babelray.retrieval.degradation import Degradation, Reason
-from babelray.retrieval.generation_facts import ValidityPeriods, evidence_languages
+from babelray.retrieval.generation_facts import EvidenceLanguages, ValidityPeriods
 from babelray.retrieval.passages import Draft, as_indexed, cut_for_query
 from babelray.retrieval.plan import PLAN_VERSION, Purpose, QueryPlan
 from babelray.retrieval.previews import Previewer
@@ -100,7 +100,7 @@ class Retriever:
         self._previewer = Previewer(parts.translator, parts.settings.caches.previews)
         self._answers: Cache[Response] = Cache(parts.settings.caches.results)
         self._validity = ValidityPeriods(generation)
-        self._evidence_languages = evidence_languages(generation)
+        self._evidence_languages = EvidenceLanguages(generation, self._validity)
         self._versions = _versions(generation, parts)
         self._lasting = _lasting(generation)
 
@@ -124,7 +124,7 @@ class Retriever:
         with run.clock.stage("scope"):
             compiled = self._resolve(run, scope)
         with run.clock.stage("analysis"):
-            analysis = self._analyze(run)
+            analysis = self._analyze(run, compiled)
         key = self._answer_key(run, analysis, compiled)
         known = self._answers.get(key)
         if known is not None:
@@ -134,7 +134,7 @@ class Retriever:
         with run.clock.stage("names and translations") as tally:
             wordings = find_wordings(
                 analysis,
-                self._evidence_languages,
+                self._evidence_languages.of(compiled),
                 compiled.scope,
                 self.settings,
                 self.parts.languages,
@@ -185,7 +185,7 @@ class Retriever:
             logger.warning("%s: request %s is refused", Reason.SCOPE_RESOLUTION_FAILED, run.request_id)
             raise
 
-    def _analyze(self, run: _Run) -> QueryAnalysis:
+    def _analyze(self, run: _Run, compiled: CompiledScope) -> QueryAnalysis:
         analysis = analyze_query(
             run.request.query,
             self.parts.languages,
@@ -193,7 +193,7 @@ class Retriever:
             max_characters=self.settings.max_query_characters,
             now=run.now,
         )
-        analysis = with_evidence_languages(analysis, self._evidence_languages)
+        analysis = with_evidence_languages(analysis, self._evidence_languages.of(compiled))
         if analysis.low_confidence:
             detail = ", ".join(f"{one.language} {one.probability:.2f}" for one in analysis.candidates[:3])
             fallback = "words of all likely languages, exact words and vectors; no translation"
@@ -225,7 +225,7 @@ class Retriever:
             generation=manifest.generation,
             access_revision=compiled.revision,
             scope_digest=compiled.digest,
-            evidence_languages=self._evidence_languages,
+            evidence_languages=self._evidence_languages.of(compiled),
             answer_language=answer_language,
             interface_locale=request.interface_locale or answer_language,
             versions=self._versions,
@@ -234,7 +234,7 @@ class Retriever:
             with run.clock.stage("plan kept"):
                 try:
                     self.parts.sink.write(run.request_id, compiled.scope.tenant_id, plan, run.now)
-                except (UpstreamError, OSError) as error:
+                except (UpstreamError, InputError, OSError) as error:
                     logger.warning("the plan of request %s was not kept: %s", run.request_id, type(error).__name__)
                     run.degraded.append(
                         Degradation(Reason.PLAN_NOT_KEPT, "answered all the same", type(error).__name__)

@@ -88,11 +88,10 @@ def _calendar(said: str, now: datetime) -> tuple[datetime, datetime] | None:
         start = _midnight(now).replace(
             year=numbers[0], month=numbers[1] if len(numbers) > 1 else 1, day=numbers[2] if len(numbers) > 2 else 1
         )
-    except ValueError:  # the 31st of a shorter month
+        end = start + timedelta(days=1) if len(numbers) == 3 else _add_months(start, 1 if len(numbers) == 2 else 12)
+    except (ValueError, OverflowError):  # the 31st of a shorter month, the end of the calendar
         return None
-    if len(numbers) == 3:
-        return start, start + timedelta(days=1)
-    return start, _add_months(start, 1 if len(numbers) == 2 else 12)
+    return start, end
 
 
 def _add_months(moment: datetime, months: int) -> datetime:

@@ -36,11 +36,15 @@ def likely_languages(analysis: QueryAnalysis) -> tuple[str, ...]:
 
 
 def own_variants(analysis: QueryAnalysis) -> list[Variant]:
-    """The wordings that are the query's own: whole, its anchors, and the sides of a comparison."""
+    """The query's own wordings: whole, the sides of a comparison, and its anchors; no more than a plan holds."""
     query, language = analysis.text, analysis.language
     variants = [
         Variant(variant_id="original", purpose=Purpose.ORIGINAL_LEXICAL, text=query, language=language),
         Variant(variant_id="dense", purpose=Purpose.MULTILINGUAL_DENSE, text=query, language=language),
+    ]
+    variants += [
+        Variant(variant_id=f"side-{number}", purpose=Purpose.MULTILINGUAL_DENSE, text=side, language=language)
+        for number, side in enumerate(analysis.groups, start=1)
     ]
     values = dict.fromkeys(one.value for one in analysis.anchors if one.must_preserve and one.type in EXACT_TYPES)
     variants += [
@@ -49,11 +53,7 @@ def own_variants(analysis: QueryAnalysis) -> list[Variant]:
         )
         for number, value in enumerate(values, start=1)
     ]
-    variants += [
-        Variant(variant_id=f"side-{number}", purpose=Purpose.MULTILINGUAL_DENSE, text=side, language=language)
-        for number, side in enumerate(analysis.groups, start=1)
-    ]
-    return variants
+    return variants[:VARIANTS]
 
 
 def weights_of(analysis: QueryAnalysis, settings: RetrievalSettings) -> dict[str, float]:

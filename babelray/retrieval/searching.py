@@ -120,6 +120,8 @@ class Searcher:
             try:
                 encoded = vectors.result(timeout=self._settings.deadlines.embedding_ms / 1000)
             except (UpstreamError, LateError, RuntimeError) as error:
+                # Nobody will ask for it; while an embedder hangs, such work would pile up.
+                vectors.cancel()
                 degraded.append(Degradation(Reason.DENSE_UNAVAILABLE, "words only", type(error).__name__))
             else:
                 vector = encoded[0]

@@ -8,8 +8,9 @@ import pytest
 from babelray.config import HashSettings
 from babelray.errors import UpstreamError
 from babelray.keys import Role
+from babelray.text.tokens import count_tokens
 from models.embedders.hashed import HashEmbedder
-from serve.encoding import TOKENS, JoinedEmbedder
+from serve.encoding import TOKENS, JoinedEmbedder, _parts
 
 EMBEDDER = HashEmbedder(HashSettings(kind="hash", dimension=32))
 
@@ -104,3 +105,18 @@ def test_after_closing_it_says_so(slow):
     made.close()
     with pytest.raises(UpstreamError, match="closed"):
         made.encode(["a"], Role.QUERY)
+
+
+def test_a_long_request_is_cut_into_parts_and_comes_back_whole():
+    texts = [f"text {n} " + "word " * 300 for n in range(12)]
+    parts = _parts(texts)
+    assert len(parts) > 2 and [text for part in parts for text in part] == texts
+    assert all(len(part) == 1 or sum(map(count_tokens, part)) <= TOKENS for part in parts)
+    joined = JoinedEmbedder(EMBEDDER)
+    try:
+        whole, plain = joined.encode(texts, Role.PASSAGE), EMBEDDER.encode(texts, Role.PASSAGE)
+        np.testing.assert_array_equal(whole.vectors, plain.vectors)
+        np.testing.assert_array_equal(whole.tokens, plain.tokens)
+        assert len(joined.encode([], Role.PASSAGE).vectors) == 0
+    finally:
+        joined.close()

@@ -73,6 +73,11 @@ def test_a_token_that_grants_nothing_clear_is_403(secret, claims):
     assert status(secret, bearer(**claims)) == 403
 
 
+def test_a_claim_of_null_is_not_a_claim_that_is_not_there(secret):
+    claims = {"aud": AUDIENCE, "exp": 99_999_999_999, "tenant": "acme", "groups": [], "knowledge_bases": None}
+    assert status(secret, {"Authorization": f"Bearer {jwt.encode(claims, SECRET, 'HS256')}"}) == 403
+
+
 def test_a_token_cannot_say_that_it_needs_no_signature(secret):
     claims = {"aud": AUDIENCE, "exp": 99_999_999_999, "tenant": "acme"}
     assert status(secret, {"Authorization": f"Bearer {jwt.encode(claims, None, 'none')}"}) == 401
@@ -136,11 +141,31 @@ def test_unknown_key_ids_do_not_make_us_fetch_keys_again_and_again(fetched):
     for number in range(20):
         made_up = {"Authorization": f"Bearer {token(key, algorithm, {'kid': f'x{number}'})}"}
         assert status(identity, made_up) == 401
-    assert len(times) == 2
+    assert len(times) == 1, "they were fetched a moment ago"
     assert status(identity, {"Authorization": f"Bearer {token(key, algorithm)}"}) == 401, "no key id"
     shared = {"Authorization": f"Bearer {token('secret' * 8, 'HS256', {'kid': 'shared'})}"}
     assert status(identity, shared) == 401
-    assert scope(identity, good).tenant_id == "acme" and len(times) == 2
+    assert scope(identity, good).tenant_id == "acme" and len(times) == 1
+
+
+def test_keys_that_cannot_be_had_are_no_fault_of_the_token(fetched, monkeypatch):
+    key, algorithm, identity, _ = fetched
+    good = {"Authorization": f"Bearer {token(key, algorithm, {'kid': 'k1'})}"}
+    known = identity._fetched
+    monkeypatch.setattr("serve.identity.KEYS_SECONDS", 0.0)
+    monkeypatch.setattr("serve.identity.REFRESH_SECONDS", 0.0)
+    assert scope(identity, good).tenant_id == "acme"
+    fetch = []
+
+    def down():
+        fetch.append(1)
+        raise jwt.PyJWKClientConnectionError("down")
+
+    monkeypatch.setattr(known._client, "get_signing_keys", down)
+    assert scope(identity, good).tenant_id == "acme" and fetch, "the last good keys go on to serve"
+    known._keys, known._asked = {}, float("-inf")
+    assert [status(identity, good) for _ in range(5)] == [503] * 5
+    assert len(fetch) == 2, "and nobody's request makes us ask each time"
 
 
 def test_a_public_key_is_never_taken_for_a_secret(public):

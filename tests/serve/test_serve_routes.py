@@ -2,6 +2,7 @@
 
 import base64
 import json
+import socket
 import threading
 import time
 
@@ -9,11 +10,12 @@ import numpy as np
 import pytest
 
 from babelray.retrieval.request import Response
-from serve.scoring import WAITING
-from serve.service import LOCALIZERS_KEPT
+from serve.scoring import STRINGS, WAITING
+from serve.service import LOCALIZED_STRINGS, LOCALIZERS_KEPT
 from tests.jobs.backfill_worlds import terms as glossary_terms
 from tests.jobs.job_worlds import english
 from tests.serve.serve_worlds import bearer
+from tests.serve.web_worlds import running
 
 pytestmark = [pytest.mark.ray, pytest.mark.http]
 
@@ -176,6 +178,80 @@ class TestLimits:
         assert answer.status_code == 503 and "secret" not in answer.text
 
 
+HOSTILE = [
+    "difference between Kubernetes and Nomad: " + " ".join(f"ERR_{1000 + n}" for n in range(30)),
+    "what happened on 9999-12-31?",
+    "since 9999-12",
+    "after 0000-00-00",
+]
+
+
+class TestFaults:
+    @pytest.mark.parametrize("query", HOSTILE)
+    def test_queries_that_once_broke_the_service(self, client, query):
+        assert ask(client, query).status_code == 200
+
+    def test_every_error_is_a_problem(self, client, monkeypatch):
+        def fault(*_):
+            raise RuntimeError("a secret of the machine")
+
+        service = client.app.state.endpoint.service
+        answers = [
+            client.get("/nowhere", headers=bearer()),
+            client.get("/v1/retrieve", headers=bearer()),
+            client.post("/v1/retrieve", content=b"{", headers=bearer()),
+            client.post("/v1/retrieve", json={"query": "x", "y" * 5000: 1}, headers=bearer()),
+        ]
+        monkeypatch.setattr(service, "retrieve", fault)
+        answers.append(ask(client))
+        assert [one.status_code for one in answers] == [404, 405, 422, 422, 500]
+        for one in answers:
+            assert one.headers["content-type"] == "application/problem+json" and one.json()["request_id"]
+            assert len(one.text) < 1000 and "secret" not in one.text
+
+    def test_a_withheld_row_is_not_told_of(self, client, monkeypatch):
+        from babelray.errors import ScopeViolation
+
+        def fault(*_):
+            raise ScopeViolation("a row outside the scope", where="segment 7, row 3")
+
+        monkeypatch.setattr(client.app.state.endpoint.service, "retrieve", fault)
+        answer = ask(client)
+        assert answer.status_code == 500 and "row" not in answer.text and "segment" not in answer.text
+
+    def test_a_tenant_learns_of_its_own_languages_alone(self, client):
+        def languages(**claims):
+            found = ask(client, QUERY, headers=bearer(**claims), explain=True).json()
+            return found["trace"]["plan"]["evidence_languages"]
+
+        assert languages() == ["en"]
+        assert languages(tenant="other") == ["de"] and languages(tenant="nobody") == []
+
+    def test_metrics_are_for_this_machine(self, served, client_of):
+        far = client_of(served.settings(), peer="10.0.0.7")
+        assert far.get("/metrics", headers=bearer()).status_code == 403
+        near = client_of(served.settings())
+        assert near.get("/metrics", headers={**bearer(), "X-Forwarded-For": "10.0.0.7"}).status_code == 403
+
+    def test_long_work_is_refused_or_let_others_in_between(self, client):
+        texts = ["word " * 400] * 60
+        body = {"input": texts, "model": "trip"}
+        answer = client.post("/v1/embeddings", json=body, headers=bearer())
+        assert answer.status_code == 400 and "more tokens" in answer.json()["detail"]
+        many = json.dumps(["backup"] * (LOCALIZED_STRINGS + 1))
+        answer = client.post("/v1/localize", json={"payload": many, "target": "es"}, headers=bearer())
+        assert answer.status_code == 400 and "more strings" in answer.json()["detail"]
+
+    def test_scores_are_bounded_by_their_strings(self, client, monkeypatch):
+        scoring = client.app.state.endpoint.service._scoring
+        monkeypatch.setattr(scoring, "_score", lambda records, _: [{}] * len(records))
+        for number in range(5):
+            scoring.submit([None] * (STRINGS // 2), "en", "acme", f"big{number}")
+            assert wait_for_score(client, f"big{number}")["state"] == "done"
+        assert scoring._kept_strings <= STRINGS and scoring._waiting_strings == 0
+        assert client.get("/v1/localize/big0/score", headers=bearer()).status_code == 400, "the oldest made room"
+
+
 class TestOthers:
     def test_facts_without_counts_over_tenants(self, client, served):
         (one,) = client.get("/v1/indexes", headers=bearer()).json()["indexes"]
@@ -287,3 +363,11 @@ class TestOthers:
         vectors = [np.frombuffer(base64.b64decode(one["embedding"]), "<f4") for one in packed["data"]]
         assert np.allclose([one["embedding"] for one in plain["data"]], vectors) and len(vectors[0]) == 32
         assert plain["usage"]["total_tokens"] > 0 and [one["index"] for one in plain["data"]] == [0, 1]
+
+
+def test_a_body_that_never_ends_is_ended(served):
+    with running(served.settings(deadline_seconds=0.5)) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as line:
+            line.sendall(b"POST /v1/retrieve HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
+            assert line.recv(1000).startswith(b"HTTP/1.1 408 ")
