@@ -146,7 +146,7 @@ class _FetchedKeys:
 
     def __init__(self, url: str) -> None:
         self._client = jwt.PyJWKClient(url, timeout=5, cache_jwk_set=False)
-        self._lock = threading.Lock()
+        self._lock, self._fetching = threading.Lock(), threading.Lock()
         self._keys: dict[str, Any] = {}
         self._fetched = self._asked = float("-inf")
 
@@ -160,11 +160,19 @@ class _FetchedKeys:
         now = time.monotonic()
         with self._lock:
             old = name not in self._keys or now - self._fetched > KEYS_SECONDS
-            due = old and now - self._asked >= (REFRESH_SECONDS if self._keys else RETRY_SECONDS)
+            waited = now - self._asked >= (REFRESH_SECONDS if self._keys else RETRY_SECONDS)
+            due = old and waited and self._fetching.acquire(blocking=False)
             if due:
                 self._asked = now
         if due:
-            self._fetch()
+            try:
+                self._fetch()
+            finally:
+                self._fetching.release()
+        elif not self._keys:
+            # The first callers come together: all but one wait for what that one fetches.
+            with self._fetching:
+                pass
         if not self._keys:
             raise unavailable("the keys that tokens are checked with cannot be read just now")
         if name not in self._keys:

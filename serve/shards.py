@@ -168,17 +168,15 @@ class ShardedSearch(SegmentSearch):
         return [found[number] for number in range(len(manifest.segments))]
 
     def _result(self, group: int, pending: Pending, asked: ShardQuestion) -> list[tuple[int, Found]]:
-        for _ in range(TRIES - 1):
+        for tries_left in reversed(range(TRIES)):
             try:
                 return pending.result(self._timeout)
-            except ConnectionError:
+            except (ConnectionError, TimeoutError) as error:
+                # A late answer is not asked for again: the caller has waited as long as it may.
+                if isinstance(error, TimeoutError) or not tries_left:
+                    raise self._silent(group) from error
                 pending = self._groups[group](asked)
-            except TimeoutError as error:
-                raise self._silent(group) from error
-        try:
-            return pending.result(self._timeout)
-        except (ConnectionError, TimeoutError) as error:
-            raise self._silent(group) from error
+        raise AssertionError("the last try returns or raises")
 
     def _silent(self, group: int) -> UpstreamError:
         return UpstreamError(

@@ -84,7 +84,7 @@ def read_document_sentences(generation: OpenGeneration, hit: Hit, scope: Compile
     generation.check(hit.segment, np.union1d(rows, [hit.row]), scope)
     held = slice(first_sentence, first_sentence + sentence_count)
     sentences = {name: column[held] for name, column in segment.sentence_columns.items()}
-    chunks = {name: column[rows[0] : rows[-1] + 1] for name, column in segment.chunk_columns.items()}
+    chunks = {name: column[first_chunk : first_chunk + chunk_count] for name, column in segment.chunk_columns.items()}
     where = f"segment {segment.name}, document {row}"
     _check_owner(chunks["document"], row, where)
     _check_owner(sentences["document"], row, where)

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
@@ -146,6 +147,14 @@ def test_unknown_key_ids_do_not_make_us_fetch_keys_again_and_again(fetched):
     shared = {"Authorization": f"Bearer {token('secret' * 8, 'HS256', {'kid': 'shared'})}"}
     assert status(identity, shared) == 401
     assert scope(identity, good).tenant_id == "acme" and len(times) == 1
+
+
+def test_callers_who_come_together_at_first_fetch_once_and_are_all_heard(fetched):
+    key, algorithm, identity, times = fetched
+    good = {"Authorization": f"Bearer {token(key, algorithm, {'kid': 'k1'})}"}
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: scope(identity, good).tenant_id, range(8)))
+    assert found == ["acme"] * 8 and len(times) == 1
 
 
 def test_keys_that_cannot_be_had_are_no_fault_of_the_token(fetched, monkeypatch):

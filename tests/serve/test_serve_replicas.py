@@ -117,7 +117,7 @@ def test_replicas_grow_under_load_shrink_after_it_and_lose_no_request(base, worl
         "target_ongoing_requests": 2,
         "upscale_delay_s": 1,
         "downscale_delay_s": 2,
-        "look_back_period_s": 2,
+        "look_back_period_s": 12,
     }
     with running(world, tmp_path / "a", {"Endpoint": {**SMALL, "autoscaling_config": scaling}}):
         assert replicas("Endpoint") == 1
